@@ -31,6 +31,8 @@ from pydantic import (
     model_validator,
 )
 
+from tacan.errors import UserError
+
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
@@ -38,7 +40,7 @@ Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 SUM_TOLERANCE = 1e-6
 
 
-class ScenarioError(ValueError):
+class ScenarioError(UserError):
     """A scenario that cannot be: one sentence that names the key, the value and what is allowed."""
 
 
@@ -107,7 +109,7 @@ class TrafficClass(Settings):
 
     @property
     def rate(self) -> float:
-        """lambda of tab:classes: activations per idle slot at load 1."""
+        """Lambda of tab:classes: activations per idle slot at load 1."""
         return 1.0 / self.mean_idle_slots
 
 
@@ -310,9 +312,8 @@ def _read(reference: str, visited: tuple[str, ...] = ()) -> dict[str, Any]:
     else:
         path = Path(reference)
         if not path.is_file():
-            raise ScenarioError(
-                f"scenario {reference!r}: neither a file nor one of {', '.join(shipped_scenarios())}"
-            )
+            known = ", ".join(shipped_scenarios())
+            raise ScenarioError(f"scenario {reference!r}: neither a file nor one of {known}")
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:

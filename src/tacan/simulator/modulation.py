@@ -32,7 +32,8 @@ def normalised_entropy(posterior: npt.NDArray[np.floating]) -> npt.NDArray[np.fl
     """eq:modent over the last axis: 0 for certainty, 1 for a uniform posterior."""
     logs = np.log(posterior, out=np.zeros_like(posterior), where=posterior > 0)
     entropy = -(posterior * logs).sum(axis=-1) / np.log(posterior.shape[-1])
-    return np.clip(entropy, 0.0, 1.0).astype(np.float32)
+    bounded: npt.NDArray[np.float32] = np.clip(entropy, 0.0, 1.0).astype(np.float32)
+    return bounded
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,8 @@ class SlotFacts:
     @property
     def delivered(self) -> npt.NDArray[np.bool_]:
         """A packet was there and got through [B, U]."""
-        return self.success & (self.packet_class != EMPTY)
+        present: npt.NDArray[np.bool_] = self.packet_class != EMPTY
+        return np.logical_and(self.success, present)
 
 
 @njit(cache=True, nogil=True)

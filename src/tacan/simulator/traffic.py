@@ -100,8 +100,7 @@ def run_devices(
             start = earliest + int(idle)
             end = start + length
             for t in range(start, min(end, slots)):
-                if emitter[t, channel] < rank:
-                    emitter[t, channel] = rank
+                emitter[t, channel] = max(emitter[t, channel], rank)
                 if record:
                     remaining[t, n] = end - t
             earliest = end + 1

@@ -24,7 +24,8 @@ from tacan.simulator.traffic import draw_load, place_devices, run_devices
 @dataclass(frozen=True)
 class World:
     """B episodes as they will happen. Row H + t of the long axes is slot t; the H rows before it
-    are the silence before the episode: nobody on air, classifier noise."""
+    are the silence before the episode: nobody on air, classifier noise.
+    """
 
     scenario: Scenario
     keys: EpisodeKeys

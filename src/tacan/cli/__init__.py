@@ -1,0 +1,46 @@
+"""The command line: wiring, no logic. Each command lies in the file of its name."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import tacan
+from tacan.cli import scenario
+from tacan.errors import UserError
+
+app = typer.Typer(
+    name="tacan",
+    help="Dynamic spectrum access: simulate, evaluate, train, reproduce, control.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(scenario.app, name="scenario")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tacan {tacan.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[  # noqa: ARG001 - typer calls the option's own callback
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    """Take what stands before a command."""
+
+
+def main() -> None:
+    """Run the command; what a user can put right is one sentence and exit code 2."""
+    try:
+        app()
+    except UserError as error:
+        Console(stderr=True, highlight=False).print(f"[red]error:[/red] {error}", soft_wrap=True)
+        sys.exit(2)

@@ -1,0 +1,1 @@
+"""From sensing to a switch."""

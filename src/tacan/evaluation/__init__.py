@@ -1,0 +1,1 @@
+"""Frozen policies replayed, judged packet by packet."""

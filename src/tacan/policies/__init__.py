@@ -1,0 +1,1 @@
+"""What ranks channels, and how ranks become assignments."""

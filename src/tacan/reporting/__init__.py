@@ -1,0 +1,1 @@
+"""Saved records become tables, figures and a report."""

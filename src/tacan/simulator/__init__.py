@@ -1,0 +1,1 @@
+"""The simulated world and how it is played, slot by slot."""

@@ -1,0 +1,1 @@
+"""Behaviour cloning, PPO, checkpoints and export (torch)."""

@@ -1,0 +1,1 @@
+"""The frozen policies that ship."""
