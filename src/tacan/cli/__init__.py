@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 import tacan
 from tacan.cli import scenario
@@ -30,7 +31,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[  # noqa: ARG001 - typer calls the option's own callback
+    version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which.")
     ] = False,
 ) -> None:
@@ -42,5 +43,6 @@ def main() -> None:
     try:
         app()
     except UserError as error:
-        Console(stderr=True, highlight=False).print(f"[red]error:[/red] {error}", soft_wrap=True)
+        console = Console(stderr=True, highlight=False)
+        console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
         sys.exit(2)
