@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import tacan
-from tacan.cli import scenario
+from tacan.cli import policies, scenario
 from tacan.errors import UserError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(scenario.app, name="scenario")
+app.command()(policies.policies)
 
 
 def _print_version(wanted: bool) -> None:
