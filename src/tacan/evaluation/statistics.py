@@ -154,7 +154,7 @@ def sign_test(differences: Numbers) -> float:
     wins = int((differences > 0).sum())
     count = wins + int((differences < 0).sum())
     fewer = min(wins, count - wins)
-    tail = sum(math.comb(count, k) for k in range(fewer + 1)) / 2**count
+    tail = sum(math.comb(count, k) for k in range(fewer + 1)) / (1 << count)
     return min(1.0, 2.0 * tail)
 
 
