@@ -263,7 +263,7 @@ class Scenario(Settings):
         return validate_scenario(content, f"scenario {self.name!r}")
 
 
-def _sentence(error: ValidationError, where: str) -> str:
+def error_sentence(error: ValidationError, where: str) -> str:
     """The first complaint as a sentence, and how many more there are."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"]) or "the file"
@@ -284,7 +284,7 @@ def validate_scenario(content: Mapping[str, Any], where: str) -> Scenario:
     try:
         return Scenario.model_validate(content)
     except ValidationError as error:
-        raise ScenarioError(_sentence(error, where)) from None
+        raise ScenarioError(error_sentence(error, where)) from None
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
