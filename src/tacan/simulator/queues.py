@@ -48,12 +48,35 @@ def draw_arrivals(
                 arrivals[t, u] = code if happens < arrival_probability else EMPTY
 
 
+PACKET = np.dtype([("arrival", np.int32), ("packet_class", np.int8)], align=True)
+"""A place in a queue."""
+
+HEAD = np.dtype(
+    [
+        ("first", np.int32),
+        ("length", np.int32),
+        ("head_delay", np.int32),
+        ("head_class", np.int8),
+    ],
+    align=True,
+)
+"""What there is to know about one queue besides its packets."""
+
+
 @dataclass(slots=True)
 class Queues:
-    """All queues of a batch, as ring buffers; ``serve_slot`` mutates them in place."""
+    """All queues of a batch, as ring buffers; ``serve_slot`` mutates them in place.
 
+    The numbers lie side by side in two arrays of records, so that a slot touches few cache lines
+    and a kernel takes two arguments instead of six; the other fields are views of them.
+    """
+
+    packets: npt.NDArray[np.void]
+    """[B, U, capacity] of PACKET"""
+    heads: npt.NDArray[np.void]
+    """[B, U] of HEAD"""
     packet_class: npt.NDArray[np.int8]
-    """[B, U, capacity]"""
+    """[B, U, capacity]; a place that holds no packet means nothing"""
     packet_arrival: npt.NDArray[np.int32]
     """[B, U, capacity]: the slot of arrival"""
     first: npt.NDArray[np.int32]
@@ -68,17 +91,36 @@ class Queues:
     @staticmethod
     def starting_with(initial: npt.NDArray[np.int8], capacity: int) -> Queues:
         """Queues before slot 0, each holding its reset packet if there is one."""
-        waiting = initial != EMPTY
-        packet_class = np.full((*initial.shape, capacity), EMPTY, dtype=np.int8)
-        packet_class[:, :, 0] = initial
+        packets = np.zeros((*initial.shape, capacity), dtype=PACKET)
+        packets["packet_class"][:, :, 0] = initial
+        packets["arrival"][:, :, 0] = BEFORE_START
+        heads = np.zeros(initial.shape, dtype=HEAD)
+        heads["head_class"] = initial
+        heads["length"] = heads["head_delay"] = initial != EMPTY
         return Queues(
-            packet_class=packet_class,
-            packet_arrival=np.full((*initial.shape, capacity), BEFORE_START, dtype=np.int32),
-            first=np.zeros(initial.shape, dtype=np.int32),
-            length=waiting.astype(np.int32),
-            head_class=initial.copy(),
-            head_delay=waiting.astype(np.int32),
+            packets,
+            heads,
+            packets["packet_class"],
+            packets["arrival"],
+            **{name: heads[name] for name in HEAD.names or ()},
         )
+
+
+FACT = np.dtype(
+    [
+        ("channel", np.int64),
+        ("reward", np.float64),
+        ("packet_delay", np.int32),
+        ("packet_class", np.int8),
+        ("arrived", np.int8),
+        ("primary_collision", np.bool_),
+        ("secondary_collision", np.bool_),
+        ("success", np.bool_),
+        ("dropped", np.bool_),
+    ],
+    align=True,
+)
+"""What happened to one user in one slot."""
 
 
 @dataclass(slots=True)
@@ -89,6 +131,8 @@ class SlotFacts:
     tells standby assignments from packets by ``packet_class``.
     """
 
+    record: npt.NDArray[np.void]
+    """of FACT; the other fields are views of it"""
     channel: npt.NDArray[np.int64]
     """the assigned channel"""
     primary_collision: npt.NDArray[np.bool_]
@@ -111,18 +155,9 @@ class SlotFacts:
     @staticmethod
     def empty(rows: int, users: int) -> SlotFacts:
         """Facts before any slot was played."""
-        shape = (rows, users)
-        return SlotFacts(
-            channel=np.zeros(shape, dtype=np.int64),
-            primary_collision=np.zeros(shape, dtype=np.bool_),
-            secondary_collision=np.zeros(shape, dtype=np.bool_),
-            success=np.zeros(shape, dtype=np.bool_),
-            packet_class=np.full(shape, EMPTY, dtype=np.int8),
-            packet_delay=np.zeros(shape, dtype=np.int32),
-            arrived=np.full(shape, EMPTY, dtype=np.int8),
-            dropped=np.zeros(shape, dtype=np.bool_),
-            reward=np.zeros(shape, dtype=np.float64),
-        )
+        record = np.zeros((rows, users), dtype=FACT)
+        record["packet_class"] = record["arrived"] = EMPTY
+        return SlotFacts(record, **{name: record[name] for name in FACT.names or ()})
 
     @property
     def delivered(self) -> npt.NDArray[np.bool_]:
@@ -134,33 +169,24 @@ class SlotFacts:
 @njit(cache=True, nogil=True)
 def serve_slot(
     slot: Any,
+    history: Any,
     channels: Any,
-    busy: Any,
+    occupancy: Any,
     arrivals: Any,
     terms: Any,
-    packet_class: Any,
-    packet_arrival: Any,
-    first: Any,
-    length: Any,
-    head_class: Any,
-    head_delay: Any,
-    out_channel: Any,
-    out_primary: Any,
-    out_secondary: Any,
-    out_success: Any,
-    out_class: Any,
-    out_delay: Any,
-    out_arrived: Any,
-    out_dropped: Any,
-    out_reward: Any,
+    packets: Any,
+    heads: Any,
+    facts: Any,
 ) -> Any:
-    """Play one slot: judge the channels [B, U] against the slot's occupancy ``busy`` [B, K].
+    """Play one slot: judge the channels [B, U] against the slot's occupancy.
 
-    Returns False, and changes nothing, if a channel is out of range.
+    ``occupancy`` [B, H + T, K] and ``arrivals`` [B, T, U] are the world's; ``terms``, ``packets``,
+    ``heads`` and ``facts`` are records. Returns False, and changes nothing, if a channel is out of
+    range.
     """
     rows, users = channels.shape
-    width = busy.shape[1]
-    capacity = packet_class.shape[2]
+    width = occupancy.shape[2]
+    capacity = packets.shape[2]
     for b in range(rows):
         for u in range(users):
             if channels[b, u] < 0 or channels[b, u] >= width:
@@ -171,37 +197,42 @@ def serve_slot(
             clash = False
             for v in range(users):
                 clash |= v != u and channels[b, v] == channel
-            occupied = busy[b, channel] != 0
+            occupied = occupancy[b, history + slot, channel] != 0
             success = not occupied and not clash
-            code = head_class[b, u]
-            delay = head_delay[b, u]
-            out_channel[b, u] = channel
-            out_primary[b, u] = occupied
-            out_secondary[b, u] = clash
-            out_success[b, u] = success
-            out_class[b, u] = code
-            out_delay[b, u] = delay
-            out_reward[b, u] = slot_reward(terms, code, delay, success, occupied)
-            if success and code != EMPTY:
-                first[b, u] += 1
-                if first[b, u] == capacity:
-                    first[b, u] = 0
-                length[b, u] -= 1
-            arriving = arrivals[b, u]
-            out_arrived[b, u] = arriving
-            out_dropped[b, u] = False
+            arriving = arrivals[b, slot, u]
+            queue = packets[b, u]
+            head = heads[b, u]
+            fact = facts[b, u]
+            fact.channel = channel
+            fact.primary_collision = occupied
+            fact.secondary_collision = clash
+            fact.success = success
+            fact.packet_class = head.head_class
+            fact.packet_delay = head.head_delay
+            fact.arrived = arriving
+            fact.dropped = False
+            fact.reward = slot_reward(terms[0], head.head_class, head.head_delay, success, occupied)
+            first = head.first
+            length = head.length
+            if success and length > 0:
+                length -= 1
+                first += 1
+                if first == capacity:
+                    first = 0
             if arriving != EMPTY:
-                if length[b, u] == capacity:
-                    out_dropped[b, u] = True
+                if length == capacity:
+                    fact.dropped = True
                 else:
-                    place = (first[b, u] + length[b, u]) % capacity
-                    packet_class[b, u, place] = arriving
-                    packet_arrival[b, u, place] = slot
-                    length[b, u] += 1
-            if length[b, u] > 0:
-                head_class[b, u] = packet_class[b, u, first[b, u]]
-                head_delay[b, u] = slot + 1 - packet_arrival[b, u, first[b, u]]
+                    place = (first + length) % capacity
+                    queue[place].packet_class = arriving
+                    queue[place].arrival = slot
+                    length += 1
+            head.first = first
+            head.length = length
+            if length > 0:
+                head.head_class = queue[first].packet_class
+                head.head_delay = slot + 1 - queue[first].arrival
             else:
-                head_class[b, u] = EMPTY
-                head_delay[b, u] = 0
+                head.head_class = EMPTY
+                head.head_delay = 0
     return True

@@ -15,8 +15,22 @@ STANDBY_CLASS = CLASSES.index(PacketClass.MMTC)
 """An empty queue is rewarded like an mMTC packet of no age (the paper's rule)."""
 
 
+REWARD_RECORD = np.dtype(
+    [
+        ("success", np.float64, (len(CLASSES),)),
+        ("delay", np.float64, (len(CLASSES),)),
+        ("collision_penalty", np.float64),
+        ("deadline_penalty", np.float64),
+        ("deadline_slots", np.int64),
+        ("delay_horizon", np.int64),
+        ("packet_gated", np.bool_),
+    ],
+    align=True,
+)
+
+
 class RewardTerms(NamedTuple):
-    """The constants of eq:reward as a kernel takes them."""
+    """The constants of eq:reward."""
 
     success: npt.NDArray[np.float64]
     """w_T [C]"""
@@ -41,6 +55,10 @@ class RewardTerms(NamedTuple):
             settings.delay_horizon,
             settings.packet_gated,
         )
+
+    def record(self) -> npt.NDArray[np.void]:
+        """The terms as kernels take them: one record in an array is the quickest to hand over."""
+        return np.array([tuple(self)], dtype=REWARD_RECORD)
 
 
 @njit(cache=True, inline="always")

@@ -12,6 +12,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from tacan.errors import UserError
 from tacan.observation import Observation
 from tacan.scenario import Scenario
 from tacan.simulator.queues import Queues, SlotFacts, serve_slot
@@ -51,7 +52,7 @@ class Simulator:
         self.slot = 0
         self.facts = SlotFacts.empty(len(world.keys), self.scenario.users)
         self.queues = Queues.starting_with(world.initial, self.scenario.secondary.queue_capacity)
-        self._terms = RewardTerms.of(self.scenario)
+        self._terms = RewardTerms.of(self.scenario).record()
 
     @property
     def rows(self) -> int:
@@ -94,32 +95,23 @@ class Simulator:
             raise ValueError(f"the episodes ended after {self.slot} slots: draw a new world")
         facts, queues = self.facts, self.queues
         if channels.shape != facts.channel.shape:
-            raise ValueError(f"channels have shape {channels.shape}, not {facts.channel.shape}")
+            raise UserError(f"channels have shape {channels.shape}, not {facts.channel.shape}")
         in_range = serve_slot(
             self.slot,
+            self.scenario.history,
             channels,
-            self.world.occupancy[:, self.scenario.history + self.slot],
-            self.world.arrivals[:, self.slot],
+            self.world.occupancy,
+            self.world.arrivals,
             self._terms,
-            queues.packet_class,
-            queues.packet_arrival,
-            queues.first,
-            queues.length,
-            queues.head_class,
-            queues.head_delay,
-            facts.channel,
-            facts.primary_collision,
-            facts.secondary_collision,
-            facts.success,
-            facts.packet_class,
-            facts.packet_delay,
-            facts.arrived,
-            facts.dropped,
-            facts.reward,
+            queues.packets,
+            queues.heads,
+            facts.record,
         )
         if not in_range:
-            raise ValueError(
-                f"a channel lies outside 0 to {self.scenario.channels - 1}: {channels.tolist()}"
+            highest = self.scenario.channels - 1
+            row, user = np.argwhere((channels < 0) | (channels > highest))[0]
+            raise UserError(
+                f"channel {channels[row, user]} for user {user}: lies outside 0 to {highest}"
             )
         self.slot += 1
         return facts
