@@ -6,9 +6,11 @@ At the decision for slot t an observation holds slots t-H .. t-1 and nothing of 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from tacan.scenario import CLASSES, Scenario
 
@@ -49,24 +51,81 @@ def queue_context(observation: Observation, delay_horizon: int) -> npt.NDArray[n
     return context
 
 
+@njit(cache=True, nogil=True)
+def _write_history(occupancy: Any, entropy: Any, vector: Any) -> None:
+    """[O | E] of one row, from [H, K] each."""
+    history, channels = occupancy.shape
+    cells = history * channels
+    for h in range(history):
+        for k in range(channels):
+            vector[h * channels + k] = occupancy[h, k]
+            vector[cells + h * channels + k] = entropy[h, k]
+
+
+@njit(cache=True, nogil=True)
+def _write_context(start: Any, code: Any, delay: Any, delay_horizon: Any, vector: Any) -> None:
+    """[q | d] of one user from ``start`` on: one-hot class and delay / d_max; zero when empty."""
+    for c in range(CLASS_COUNT):
+        vector[start + c] = code == c
+    vector[start + CLASS_COUNT] = min(delay / delay_horizon, 1.0)
+
+
+@njit(cache=True, nogil=True)
+def _write_user_vectors(
+    occupancy: Any, entropy: Any, codes: Any, delays: Any, delay_horizon: Any, vectors: Any
+) -> None:
+    rows, users = codes.shape
+    context = 2 * occupancy.shape[1] * occupancy.shape[2]
+    identity = context + CLASS_COUNT + 1
+    for b in range(rows):
+        _write_history(occupancy[b], entropy[b], vectors[b, 0])
+        for u in range(users):
+            # copying what was written beats gathering it anew from the strided history
+            for i in range(context):
+                vectors[b, u, i] = vectors[b, 0, i]
+            _write_context(context, codes[b, u], delays[b, u], delay_horizon, vectors[b, u])
+            for v in range(users):
+                vectors[b, u, identity + v] = v == u
+
+
+@njit(cache=True, nogil=True)
+def _write_controller_vectors(
+    occupancy: Any, entropy: Any, codes: Any, delays: Any, delay_horizon: Any, vectors: Any
+) -> None:
+    rows, users = codes.shape
+    context = 2 * occupancy.shape[1] * occupancy.shape[2]
+    for b in range(rows):
+        _write_history(occupancy[b], entropy[b], vectors[b])
+        for u in range(users):
+            start = context + u * (CLASS_COUNT + 1)
+            _write_context(start, codes[b, u], delays[b, u], delay_horizon, vectors[b])
+
+
+def _write(
+    kernel: Any, observation: Observation, delay_horizon: int, vectors: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    kernel(
+        observation.occupancy,
+        observation.entropy,
+        observation.queue_class,
+        observation.queue_delay,
+        delay_horizon,
+        vectors,
+    )
+    return vectors
+
+
 def user_vectors(observation: Observation, delay_horizon: int) -> npt.NDArray[np.float32]:
     """eq:obs, [O | E | q | d | u] of every user: [B, U, 2 H K + C + 1 + U]."""
     rows, users = observation.queue_class.shape
-    cells = observation.occupancy[0].size
-    vectors = np.empty((rows, users, 2 * cells + CLASS_COUNT + 1 + users), dtype=np.float32)
-    vectors[:, :, :cells] = observation.occupancy.reshape(rows, 1, cells)
-    vectors[:, :, cells : 2 * cells] = observation.entropy.reshape(rows, 1, cells)
-    vectors[:, :, 2 * cells : -users] = queue_context(observation, delay_horizon)
-    vectors[:, :, -users:] = np.eye(users, dtype=np.float32)
-    return vectors
+    width = 2 * observation.occupancy[0].size + CLASS_COUNT + 1 + users
+    vectors = np.empty((rows, users, width), dtype=np.float32)
+    return _write(_write_user_vectors, observation, delay_horizon, vectors)
 
 
 def controller_vectors(observation: Observation, delay_horizon: int) -> npt.NDArray[np.float32]:
     """[O | E | q_1 d_1 | .. | q_U d_U], all users at once: [B, 2 H K + U (C + 1)]."""
     rows, users = observation.queue_class.shape
-    cells = observation.occupancy[0].size
-    vectors = np.empty((rows, 2 * cells + users * (CLASS_COUNT + 1)), dtype=np.float32)
-    vectors[:, :cells] = observation.occupancy.reshape(rows, cells)
-    vectors[:, cells : 2 * cells] = observation.entropy.reshape(rows, cells)
-    vectors[:, 2 * cells :] = queue_context(observation, delay_horizon).reshape(rows, -1)
-    return vectors
+    width = 2 * observation.occupancy[0].size + users * (CLASS_COUNT + 1)
+    vectors = np.empty((rows, width), dtype=np.float32)
+    return _write(_write_controller_vectors, observation, delay_horizon, vectors)
