@@ -116,6 +116,7 @@ FACT = np.dtype(
         ("primary_collision", np.bool_),
         ("secondary_collision", np.bool_),
         ("success", np.bool_),
+        ("delivered", np.bool_),
         ("dropped", np.bool_),
     ],
     align=True,
@@ -141,6 +142,8 @@ class SlotFacts:
     """another secondary user was assigned to it"""
     success: npt.NDArray[np.bool_]
     """neither"""
+    delivered: npt.NDArray[np.bool_]
+    """neither, and a packet was there and got through"""
     packet_class: npt.NDArray[np.int8]
     """class of the head-of-line packet, -1: the queue was empty"""
     packet_delay: npt.NDArray[np.int32]
@@ -158,12 +161,6 @@ class SlotFacts:
         record = np.zeros((rows, users), dtype=FACT)
         record["packet_class"] = record["arrived"] = EMPTY
         return SlotFacts(record, **{name: record[name] for name in FACT.names or ()})
-
-    @property
-    def delivered(self) -> npt.NDArray[np.bool_]:
-        """A packet was there and got through [B, U]."""
-        present: npt.NDArray[np.bool_] = self.packet_class != EMPTY
-        return np.logical_and(self.success, present)
 
 
 @njit(cache=True, nogil=True)
@@ -207,6 +204,7 @@ def serve_slot(
             fact.primary_collision = occupied
             fact.secondary_collision = clash
             fact.success = success
+            fact.delivered = success and head.head_class != EMPTY
             fact.packet_class = head.head_class
             fact.packet_delay = head.head_delay
             fact.arrived = arriving
