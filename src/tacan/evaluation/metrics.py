@@ -299,9 +299,9 @@ def seed_metrics(ledger: Ledger) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for metric in METRICS:
         if metric.of_tally is not None:
-            values[metric.name] = metric.of_tally(everybody)
+            values[metric.name] = _number(metric.of_tally(everybody))
         elif metric.of_fairness is not None:
-            values[metric.name] = metric.of_fairness(among_users)
+            values[metric.name] = _number(metric.of_fairness(among_users))
     for code, name in enumerate(CLASSES):
         _add(values, Scope.CLASS, tally(ledger, packet_class=code), name.value)
     for user in range(slots.shape[1]):
@@ -312,4 +312,8 @@ def seed_metrics(ledger: Ledger) -> dict[str, Value]:
 def _add(values: dict[str, Value], scope: Scope, sums: Tally, suffix: str) -> None:
     for metric in METRICS:
         if scope in metric.scope and metric.of_tally is not None:
-            values[f"{metric.name}_{suffix}"] = metric.of_tally(sums)
+            values[f"{metric.name}_{suffix}"] = _number(metric.of_tally(sums))
+
+
+def _number(value: Value) -> Value:
+    return None if value is None else float(value)

@@ -1,0 +1,44 @@
+"""Files that are either whole or not there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from tacan.errors import UserError
+
+
+def check_writable(path: Path, option: str) -> None:
+    """Refuse a file that could not be written, before the work whose result it is to hold."""
+    if path.is_dir():
+        raise UserError(f"{option} {path}: is a folder, not a file")
+    if not path.parent.is_dir():
+        raise UserError(f"{option} {path}: the folder {path.parent} does not exist")
+    if not os.access(path.parent, os.W_OK):
+        raise UserError(f"{option} {path}: the folder {path.parent} cannot be written to")
+
+
+def check_folder(path: Path, option: str) -> None:
+    """Refuse a folder that could not be made or written to."""
+    existing = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if not existing.is_dir():
+        raise UserError(f"{option} {path}: {existing} is a file, not a folder")
+    if not os.access(existing, os.W_OK):
+        raise UserError(f"{option} {path}: the folder {existing} cannot be written to")
+
+
+def write_files(contents: Mapping[Path, bytes]) -> None:
+    """Write each file under a temporary name first; none gets its name before all are whole."""
+    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
+    try:
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary[path].write_bytes(content)
+        for path, hidden in temporary.items():
+            hidden.replace(path)
+    except OSError as error:
+        raise UserError(f"cannot write {error.filename}: {error.strerror}") from error
+    finally:
+        for hidden in temporary.values():
+            hidden.unlink(missing_ok=True)
