@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import tacan
-from tacan.cli import evaluate, policies, scenario
+from tacan.cli import evaluate, policies, scenario, train
 from tacan.errors import UserError
 
 app = typer.Typer(
@@ -22,6 +22,8 @@ app = typer.Typer(
 )
 app.add_typer(scenario.app, name="scenario")
 app.command()(policies.policies)
+app.command()(train.train)
+app.command()(train.export)
 app.command()(evaluate.evaluate)
 
 

@@ -31,12 +31,6 @@ class Embedding(nn.Module):
         return functional.gelu(self.norm(self.linear(features)))
 
 
-def _attention_weights(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
-    """softmax(Q K^T / sqrt(d)): [N, heads, K + 1, K + 1]."""
-    scale: float = query.shape[-1] ** -0.5
-    return torch.softmax(query @ key.transpose(-1, -2) * scale, dim=-1)
-
-
 class Block(nn.Module):
     """A pre-norm Transformer block: Z' = Z + MHA(LN(Z)), Z'' = Z' + FFN(LN(Z'))."""
 
@@ -57,21 +51,19 @@ class Block(nn.Module):
         query, key, value = parts.permute(2, 0, 3, 1, 4).unbind(0)
         return query, key, value
 
-    def attention(self, tokens: torch.Tensor) -> torch.Tensor:
-        """The attention weights [N, heads, K + 1, K + 1] for these inputs of the block."""
-        query, key, _ = self._heads(tokens)
-        return _attention_weights(query, key)
-
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """[N, K + 1, width] -> the same.
+    def forward(self, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """[N, K + 1, width] -> the same, and the attention weights [N, heads, K + 1, K + 1].
 
         Attention is plain batched products on purpose: the fused kernel's bfloat16 backward pass
         is several times slower on CPUs.
         """
         query, key, value = self._heads(tokens)
-        mixed = _attention_weights(query, key) @ value
-        tokens = tokens + self.attention_out(mixed.transpose(1, 2).flatten(2))
-        return tokens + self.feed_out(functional.gelu(self.feed_in(self.feed_norm(tokens))))
+        scale = query.shape[-1] ** -0.5
+        weights = torch.softmax(query @ key.transpose(-1, -2) * scale, dim=-1)
+        mixed = (weights @ value).transpose(1, 2).flatten(2)
+        tokens = tokens + self.attention_out(mixed)
+        fed = self.feed_out(functional.gelu(self.feed_in(self.feed_norm(tokens))))
+        return tokens + fed, weights
 
 
 class Tacan(PolicyNetwork):
@@ -110,13 +102,16 @@ class Tacan(PolicyNetwork):
         shared = channels.index_select(0, batch.context_slot)
         return torch.cat([qos, shared], dim=1) + self.position
 
-    def encode(self, batch: DecisionTensors) -> torch.Tensor:
-        """The encoder's output H = [h_QoS, h_1, .., h_K]: [N, K + 1, width]."""
+    def encode(self, batch: DecisionTensors) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """The encoder's output H = [h_QoS, h_1, .., h_K], [N, K + 1, width], and the attention
+        weights of every block, [N, heads, K + 1, K + 1]; token 0 is the QoS token.
+        """
         tokens = self.tokens(batch)
+        attention = []
         for block in self.blocks:
-            tokens = block(tokens)
-        encoded: torch.Tensor = self.final_norm(tokens)
-        return encoded
+            tokens, weights = block(tokens)
+            attention.append(weights)
+        return self.final_norm(tokens), attention
 
     def policy_logits(self, batch: DecisionTensors, channels: torch.Tensor) -> torch.Tensor:
         """eq:logits from the encoded channels: w h_k - alpha_g sum_h o_{h,k}: [N, K]."""
@@ -126,7 +121,7 @@ class Tacan(PolicyNetwork):
 
     def forward(self, batch: DecisionTensors) -> Judgement:
         """Logits, value and forecast of every context."""
-        encoded = self.encode(batch)
+        encoded, _ = self.encode(batch)
         channels = encoded[:, 1:]
         pooled = encoded[:, 0] + channels.mean(dim=1)
         return Judgement(
@@ -134,13 +129,3 @@ class Tacan(PolicyNetwork):
             value=self.value_head(pooled).squeeze(-1).float(),
             forecast=self.forecast_head(channels).squeeze(-1).float(),
         )
-
-    def attention(self, batch: DecisionTensors, block: int = -1) -> torch.Tensor:
-        """The attention weights of a block [N, heads, K + 1, K + 1]; token 0 is the QoS token."""
-        index = range(len(self.blocks))[block]
-        tokens = self.tokens(batch)
-        for earlier in self.blocks[:index]:
-            tokens = earlier(tokens)
-        chosen = self.blocks[index]
-        assert isinstance(chosen, Block)  # noqa: S101 - tells the type checker what the list holds
-        return chosen.attention(tokens)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Iterator
 
@@ -12,9 +11,10 @@ import torch
 
 from tacan.errors import UserError
 from tacan.networks.catalogue import build_network
-from tacan.networks.contexts import DecisionBatch
+from tacan.networks.contexts import DecisionTensors
 from tacan.networks.network import Judgement
 from tacan.observation import Observation
+from tacan.policies.contexts import DecisionBatch
 from tacan.scenario import Scenario
 from tacan.training.advantages import counterfactual_advantages, generalised_advantages
 from tacan.training.losses import LossWeights, Minibatch, cloning_loss, ppo_loss
@@ -72,7 +72,7 @@ class Learner:
     def forward(self, batch: DecisionBatch) -> Judgement:
         """The network's answer, in the precision of the settings."""
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._bfloat16):
-            return self._run(batch.tensors(self.device))
+            return self._run(DecisionTensors.of(batch, self.device))
 
     def judge(
         self, observation: Observation
@@ -185,14 +185,3 @@ def learning_rate(settings: TrainingSettings, progress: float) -> float:
     rest = (progress - settings.warm_up) / max(1.0 - settings.warm_up, 1e-9)
     depth = settings.learning_rate - settings.final_learning_rate
     return settings.final_learning_rate + 0.5 * depth * (1.0 + math.cos(math.pi * min(rest, 1.0)))
-
-
-@contextlib.contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Run with this many torch threads, and put the old number back."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -121,7 +121,9 @@ def start_run(
     """A new run; a folder that already holds one is refused, so that nothing is overwritten."""
     if (folder / CHECKPOINT).exists():
         raise UserError(f"{folder}: already holds a run; resume it with --resume {folder}")
-    return Run(Learner(method, scenario, settings, seed), folder)
+    run = Run(Learner(method, scenario, settings, seed), folder)
+    run.save()
+    return run
 
 
 def resume_run(folder: Path, changes: dict[str, Any] | None = None) -> Run:

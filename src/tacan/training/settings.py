@@ -46,7 +46,7 @@ class TrainingSettings(BaseModel):
     """whole episodes a rollout: 20 x 200 slots in the paper's scenario"""
     minibatch_slots: int = Field(250, ge=1)
     """slots in a minibatch; all users' transitions of a slot stay together"""
-    cloning_epochs: int = Field(4, ge=1)
+    cloning_epochs: int = Field(2, ge=1)
     epochs: int = Field(2, ge=1)
 
     learning_rate: Rate = 3e-4

@@ -1,0 +1,5 @@
+"""``python -m tacan`` is the command."""
+
+from tacan.cli import main
+
+main()
