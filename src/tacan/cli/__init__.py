@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import tacan
-from tacan.cli import evaluate, policies, scenario, train
+from tacan.cli import control, evaluate, policies, record, scenario, train
 from tacan.errors import UserError
 
 app = typer.Typer(
@@ -21,6 +21,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(scenario.app, name="scenario")
+app.add_typer(control.app, name="control")
+app.command()(record.record)
 app.command()(policies.policies)
 app.command()(train.train)
 app.command()(train.export)
