@@ -23,9 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacan.errors import UserError
+from tacan.policies.bayes_filter import BayesFilterPolicy
+from tacan.policies.bayes_renewal import BayesRenewalPolicy
 from tacan.policies.heuristics import GeniePolicy, GreedyMemoryPolicy, GreedyPolicy, RandomPolicy
 from tacan.policies.oracles import NextSlotOracle, PlacementOracle, StateOracle
 from tacan.policies.policy import Policy
+from tacan.policies.window_bayes import WindowBayesPolicy, read_window
 from tacan.scenario import Scenario
 from tacan.simulator.simulator import Privilege
 
@@ -88,11 +91,33 @@ def _refuse_argument(name: str, argument: str | None) -> None:
         raise UserError(f"policy '{name}:{argument}': {name} takes no argument")
 
 
+def _window_bayes(scenario: Scenario, argument: str | None) -> Policy:
+    return WindowBayesPolicy(scenario, read_window(argument, scenario))
+
+
 ENTRIES: tuple[_Entry, ...] = (
     _entry("random", _plain(RandomPolicy), "nothing; its users never meet", "none"),
     _entry("greedy", _plain(GreedyPolicy), "occupancy in the history window", "H slots"),
     _entry("genie", _plain(GeniePolicy), "occupancy in the last slot", "1 slot"),
     _entry("greedy-memory", _plain(GreedyMemoryPolicy), "occupancy since reset", "whole episode"),
+    _entry(
+        "window-bayes",
+        _window_bayes,
+        "occupancy in the last H slots (window-bayes:16 for 16), and the scenario's statistics",
+        "H slots",
+    ),
+    _entry(
+        "bayes-filter",
+        _of_scenario(BayesFilterPolicy),
+        "busy onsets since reset, and the scenario's parameters",
+        "whole episode",
+    ),
+    _entry(
+        "bayes-renewal",
+        _of_scenario(BayesRenewalPolicy),
+        "busy onsets and burst lengths since reset, and the scenario's parameters",
+        "whole episode",
+    ),
     _entry(
         "oracle-placement",
         _of_scenario(PlacementOracle),
