@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Mapping
@@ -141,24 +140,20 @@ ENTRIES: tuple[_Entry, ...] = (
     ),
 )
 TABLE: Mapping[str, _Entry] = {entry.info.name: entry for entry in ENTRIES}
-LEARNED_KNOWS = "learned; occupancy and modulation entropy since reset, its users' queues"
+LEARNED_KNOWS = "learned: occupancy and modulation entropy, its users' queues"
 
 
 def _shipped() -> Mapping[str, Mapping[int, Path]]:
     """The learned policies that come with the package: name -> training seed -> file."""
-    if importlib.util.find_spec("tacan.policies.frozen") is None:
-        return {}
-    shipped: Mapping[str, Mapping[int, Path]] = importlib.import_module(
-        "tacan.policies.frozen"
-    ).shipped()
-    return shipped
+    from tacan.policies import frozen
+
+    return frozen.shipped()
 
 
 def _load_frozen(path: Path, scenario: Scenario) -> Policy:
-    if importlib.util.find_spec("tacan.policies.frozen") is None:
-        raise UserError(f"policy {path}: this version of tacan cannot run frozen policies")
-    policy: Policy = importlib.import_module("tacan.policies.frozen").load_policy(path, scenario)
-    return policy
+    from tacan.policies import frozen
+
+    return frozen.load_policy(path, scenario)
 
 
 def list_policies() -> list[PolicyInfo]:
@@ -176,7 +171,7 @@ def build_policy(reference: str, scenario: Scenario, seed: int) -> Policy:
     if name in TABLE:
         return TABLE[name].build(scenario, argument if ":" in reference else None)
     if reference.endswith(POLICY_FILE_SUFFIX):
-        return _load_frozen(_existing(Path(reference)), scenario)
+        return _load_frozen(Path(reference), scenario)
     shipped = _shipped()
     if reference in shipped:
         return _load_frozen(_of_seed(shipped[reference], seed), scenario)
@@ -197,12 +192,6 @@ def _of_seed(files: Mapping[int, Path], seed: int) -> Path:
         return files[seed]
     trained = sorted(files)
     return files[trained[seed % len(trained)]]
-
-
-def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise UserError(f"policy file {path}: there is no such file")
-    return path
 
 
 def _unknown(reference: str, names: list[str]) -> UserError:
