@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 
@@ -256,6 +256,8 @@ def _play_all(
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(run, job) for job in jobs]
         try:
+            for finished in wait(futures, return_when=FIRST_EXCEPTION).done:
+                finished.result()
             return [future.result() for future in futures]
         except BaseException:
             stop.set()
