@@ -1,1 +1,1 @@
-"""From sensing to a switch."""
+"""The controller: senses, decides, and steers packets through a switch or radios."""

@@ -1,0 +1,1 @@
+"""What carries assignments out, one adapter a file."""

@@ -1,0 +1,172 @@
+"""One connection of a switch: handshake, requests matched by xid, echoes. Every request ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field
+
+from tacan.controller.actuators import openflow_codec as codec
+from tacan.controller.actuators import openflow_messages as said
+from tacan.controller.messages import ActuatorError
+
+NO_GENERATION = 0xFFFF_FFFF_FFFF_FFFF
+Request = tuple[int, bytes]
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """Messages sent together, and the replies that are still missing."""
+
+    missing: set[int]
+    done: asyncio.Future[None]
+    replies: dict[int, said.Message] = field(default_factory=dict)
+
+
+class Session:
+    """Reads for as long as the connection lives; ``on_event`` gets what nobody asked for."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        timeout: float,
+        on_event: Callable[[said.Message], None],
+    ) -> None:
+        self._reader, self._writer = reader, writer
+        self._timeout = timeout
+        self._on_event = on_event
+        self._pending: dict[int, _Exchange] = {}
+        self._ports: list[tuple[int, bool]] = []
+        self.encoder = codec.Encoder()
+        self.closed = False
+
+    async def greet(self) -> None:
+        """Exchange hellos, the first message of either side."""
+        self._writer.write(self.encoder.hello())
+        async with asyncio.timeout(self._timeout):
+            first = codec.decode(await self._next())
+        if not isinstance(first, said.Hello):
+            raise said.CodecError("the first message is not a hello")
+
+    async def introduce(self) -> tuple[said.Features, dict[int, bool]]:
+        """Take the master's role; which switch it is, and which of its ports are usable."""
+        role_xid, question = self.encoder.role_question()
+        answers = await self.exchange([(role_xid, question)], [role_xid])
+        role = answers[role_xid]
+        last = role.generation if isinstance(role, said.RoleReply) else NO_GENERATION
+        generation = 1 if last == NO_GENERATION else (last + 1) % NO_GENERATION
+        requests = (
+            self.encoder.role_request(generation),
+            self.encoder.features_request(),
+            self.encoder.port_list_request(),
+        )
+        self._ports.clear()
+        replies = await self.exchange(requests, [xid for xid, _ in requests])
+        features = replies[requests[1][0]]
+        if not isinstance(features, said.Features):
+            raise said.CodecError("no features in the answer to a features request")
+        return features, dict(self._ports)
+
+    async def exchange(
+        self, requests: Iterable[Request], awaited: Iterable[int]
+    ) -> dict[int, said.Message]:
+        """Send all in one go; wait until the awaited xids are answered.
+
+        An error that names any of them ends it with an ActuatorError, and so does silence.
+        """
+        if self.closed:
+            raise ActuatorError("the switch is not connected")
+        sent = list(requests)
+        exchange = _Exchange(set(awaited), asyncio.get_running_loop().create_future())
+        for xid, _ in sent:
+            self._pending[xid] = exchange
+        try:
+            self._writer.write(b"".join(data for _, data in sent))
+            async with asyncio.timeout(self._timeout):
+                await exchange.done
+        except TimeoutError:
+            raise ActuatorError(f"the switch did not answer in {self._timeout:g} s") from None
+        finally:
+            for xid, _ in sent:
+                self._pending.pop(xid, None)
+        return exchange.replies
+
+    async def listen(self) -> None:
+        """Read until the connection ends or breaks."""
+        try:
+            while True:
+                self._take(codec.decode(await self._next()))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the switch went away
+        finally:
+            self._end()
+
+    async def watch(self, interval: float) -> None:
+        """Ask for a sign of life now and then; close the connection if there is none."""
+        while not self.closed:
+            await asyncio.sleep(interval)
+            request = self.encoder.echo_request()
+            try:
+                await self.exchange([request], [request[0]])
+            except ActuatorError:
+                self.close()
+
+    def close(self) -> None:
+        """Cut the connection."""
+        self._writer.transport.abort()
+        self._end()
+
+    def _end(self) -> None:
+        self.closed = True
+        for exchange in self._pending.values():
+            if not exchange.done.done():
+                exchange.done.set_exception(ActuatorError("the switch went away"))
+        self._pending.clear()
+
+    async def _next(self) -> bytes:
+        header = await self._reader.readexactly(codec.HEADER.size)
+        rest = codec.message_length(header) - codec.HEADER.size
+        return header + (await self._reader.readexactly(rest) if rest else b"")
+
+    def _take(self, message: said.Message) -> None:
+        if isinstance(message, said.EchoRequest):
+            self._writer.write(self.encoder.echo_reply(message))
+            return
+        exchange = self._pending.get(message.xid)
+        asked = exchange is not None and not isinstance(
+            message, said.PortStatus | said.FlowRemoved | said.Hello
+        )
+        if exchange is None or not asked:
+            self._on_event(message)
+            return
+        if isinstance(message, said.SwitchError):
+            self._on_event(message)
+            if not exchange.done.done():
+                exchange.done.set_exception(ActuatorError(str(message)))
+            return
+        if isinstance(message, said.PortList):
+            self._ports += message.ports
+            if message.more:
+                return
+        exchange.replies[message.xid] = message
+        exchange.missing.discard(message.xid)
+        if not exchange.missing and not exchange.done.done():
+            exchange.done.set_result(None)
+
+
+@contextlib.asynccontextmanager
+async def kept_alive(session: Session, interval: float) -> AsyncIterator[asyncio.Task[None]]:
+    """Listen and watch in the background; both end with the block."""
+    tasks = [
+        asyncio.create_task(session.listen(), name="openflow-listen"),
+        asyncio.create_task(session.watch(interval), name="openflow-watch"),
+    ]
+    try:
+        yield tasks[0]
+    finally:
+        session.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,1 @@
+"""Where reports come from, one source a file."""

@@ -1,0 +1,205 @@
+"""Reports over TCP or a unix socket, so that a radio front end in any language can feed us.
+
+Framing: a line of JSON ends with a newline; a msgpack map follows its length as four bytes, big end
+first. The limits:
+
+* a message longer than ``max_bytes`` closes the connection,
+* reports beyond ``max_rate`` a second are dropped unread; a sender ten times as fast is cut off,
+* a hundred malformed reports in a row close the connection,
+* at most ``MOST_WAITING`` reports wait for the loop: the oldest make room,
+* connections beyond ``max_connections`` are closed at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import struct
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tacan.controller.address import Address, listen
+from tacan.controller.messages import Report
+from tacan.controller.ports import NANOSECONDS, Clock
+from tacan.controller.sensors.report_format import MalformedReport, ReportFormat
+from tacan.scenario import Scenario
+
+MOST_WAITING = 1_024
+MOST_MALFORMED = 100
+CUT_OFF = 10
+LENGTH = struct.Struct("!I")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a sender may do."""
+
+    max_bytes: int = 65_536
+    max_rate: float = 1_000.0
+    max_connections: int = 4
+
+
+class Allowance:
+    """How many reports a sender may still send: ``rate`` a second, a second's worth at once."""
+
+    def __init__(self, rate: float, now: float) -> None:
+        self._rate = rate
+        self._left = max(rate, 1.0)
+        self._then = now
+        self._refused = 0.0
+
+    def take(self, now: float) -> bool:
+        """Whether one more is allowed."""
+        passed = now - self._then
+        self._then = now
+        most = max(self._rate, 1.0)
+        self._left = min(self._left + passed * self._rate, most)
+        self._refused = max(self._refused - passed * self._rate, 0.0)
+        if self._left >= 1.0:
+            self._left -= 1.0
+            return True
+        self._refused += 1.0
+        return False
+
+    @property
+    def abused(self) -> bool:
+        """Whether the sender goes on at ten times its rate."""
+        return self._refused > CUT_OFF * max(self._rate, 1.0)
+
+
+class FrameTooLong(Exception):  # noqa: N818 - the name says what it is
+    """A message beyond the limit."""
+
+
+class NetworkSensor:
+    """A Sensor that listens; any number of reports may wait, up to ``MOST_WAITING``."""
+
+    def __init__(
+        self,
+        address: Address,
+        scenario: Scenario,
+        clock: Clock,
+        form: str = "json",
+        limits: Limits | None = None,
+    ) -> None:
+        self._address = address
+        self._clock = clock
+        self._limits = limits or Limits()
+        self._format = ReportFormat(scenario)
+        self._msgpack = form == "msgpack"
+        self._waiting: deque[Report] = deque()
+        self._news = asyncio.Event()
+        self._server: asyncio.Server | None = None
+        self._open: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def port(self) -> int:
+        """The TCP port it listens on (a free one was chosen for port 0)."""
+        if self._server is None:
+            return self._address.port
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def start(self) -> None:
+        """Listen."""
+        self._server = await listen(self._address, self._serve, self._limits.max_bytes)
+
+    async def read(self, patience: float) -> Sequence[Report]:
+        """What has arrived."""
+        if not self._waiting and patience > 0.0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await self._news.wait()
+        reports = list(self._waiting)
+        self._waiting.clear()
+        self._news.clear()
+        return reports
+
+    async def stop(self) -> None:
+        """Close the connections, listen no more."""
+        if self._server is None:
+            return
+        self._server.close()
+        tasks = [task for task in self._open.values() if task is not None]
+        for writer in self._open:
+            writer.close()
+        if tasks:
+            await asyncio.wait(tasks, timeout=1.0)
+        await self._server.wait_closed()
+        self._server = None
+
+    def counts(self) -> Mapping[str, int]:
+        """What was refused, by reason."""
+        return self._counts
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._open) >= self._limits.max_connections:
+            self._counts["connections_refused"] += 1
+            return
+        self._open[writer] = asyncio.current_task()
+        self._counts["connections"] += 1
+        try:
+            await self._listen_to(reader)
+        except FrameTooLong:
+            self._counts["too_long"] += 1
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self._counts["disconnected"] += 1
+        finally:
+            del self._open[writer]
+
+    async def _listen_to(self, reader: asyncio.StreamReader) -> None:
+        allowance = Allowance(self._limits.max_rate, self._now())
+        malformed = 0
+        frames = 0
+        while True:
+            frame = await self._frame(reader)
+            frames += 1
+            if frames % 64 == 0:  # a fast sender must not keep the loop from its decisions
+                await asyncio.sleep(0)
+            if not allowance.take(self._now()):
+                self._counts["too_many"] += 1
+                if allowance.abused:
+                    self._counts["cut_off"] += 1
+                    return
+                continue
+            try:
+                report = self._parse(frame)
+            except MalformedReport:
+                self._counts["malformed"] += 1
+                malformed += 1
+                if malformed >= MOST_MALFORMED:
+                    return
+                continue
+            malformed = 0
+            self._keep(report)
+
+    def _now(self) -> float:
+        return self._clock.monotonic_ns() / NANOSECONDS
+
+    async def _frame(self, reader: asyncio.StreamReader) -> bytes:
+        if self._msgpack:
+            (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+            if length > self._limits.max_bytes:
+                raise FrameTooLong
+            return await reader.readexactly(length)
+        try:
+            return await reader.readuntil(b"\n")
+        except asyncio.LimitOverrunError:
+            raise FrameTooLong from None
+
+    def _parse(self, frame: bytes) -> Report:
+        report = (
+            self._format.read_msgpack(frame) if self._msgpack else self._format.read_json(frame)
+        )
+        if report.slot < 0:
+            raise MalformedReport("slot must not be negative")
+        return report
+
+    def _keep(self, report: Report) -> None:
+        if len(self._waiting) >= MOST_WAITING:
+            self._waiting.popleft()
+            self._counts["overflow"] += 1
+        self._waiting.append(report)
+        self._counts["reports"] += 1
+        self._news.set()

@@ -1,0 +1,292 @@
+"""Everything ``tacan control`` can be told: one frozen, validated TOML file.
+
+docs/controller.md describes it. Paths are relative to the file's folder.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import model_validator as validated
+
+from tacan.controller.address import Address
+from tacan.controller.rules import Layout
+from tacan.errors import UserError
+from tacan.policies.assignment import ServiceOrder
+from tacan.scenario import Scenario, Settings, load_scenario
+
+Milliseconds = Annotated[float, Field(gt=0.0, le=3_600_000.0)]
+Port = Annotated[int, Field(ge=1, le=65_279)]
+Ports = Annotated[tuple[Port, ...], Field(strict=False)]
+
+
+class Pace(Settings):
+    """When decisions are made, and how long each part may take."""
+
+    mode: Literal["interval", "slot"] = "interval"
+    interval_ms: Milliseconds = 500.0
+    deadline_ms: Milliseconds = 100.0
+    abandon_ms: Milliseconds = 5_000.0
+    replacements: int = Field(default=3, ge=0, le=100)
+
+    @validated(mode="after")
+    def _ordered(self) -> Self:
+        if self.deadline_ms > self.abandon_ms:
+            raise ValueError(
+                f"deadline_ms ({self.deadline_ms:g}) must not exceed "
+                f"abandon_ms ({self.abandon_ms:g})"
+            )
+        return self
+
+
+class Safety(Settings):
+    """What the controller must not do."""
+
+    masked_channels: tuple[Annotated[int, Field(ge=0)], ...] = Field(default=(), strict=False)
+    hysteresis: float = Field(default=0.0, ge=0.0, le=1.0)
+    shadow: bool = False
+    silence_ms: Milliseconds = 2_000.0
+    on_silence: Literal["withdraw", "hold"] = "withdraw"
+    max_age_ms: Milliseconds = 1_000.0
+    on_audit_failure: Literal["stop", "continue"] = "stop"
+
+
+class Audit(Settings):
+    """The append-only log; without a path none is kept."""
+
+    path: str | None = None
+    fsync: Literal["always", "second", "never"] = "second"
+
+
+class Http(Settings):
+    """Metrics and health; without ``listen`` they are not served."""
+
+    listen: str | None = None
+    allow_remote: bool = False
+
+    @field_validator("listen")
+    @classmethod
+    def _address(cls, text: str | None) -> str | None:
+        if text is not None and Address.parse(text).kind != "tcp":
+            raise ValueError("must be tcp:HOST:PORT")
+        return text
+
+    @validated(mode="after")
+    def _bound(self) -> Self:
+        _stay_local(self.listen, self.allow_remote)
+        return self
+
+
+def _stay_local(listen: str | None, allow_remote: bool) -> None:
+    if listen is not None and not allow_remote and not Address.parse(listen).local:
+        raise ValueError(
+            f"listen = {listen!r} is open to other machines: "
+            "use a loopback address, or say allow_remote = true"
+        )
+
+
+class SimulatorSource(Settings):
+    """The simulator as the radio: its queues are served by what the loop decides."""
+
+    kind: Literal["simulator"]
+    seed: int = Field(default=42, ge=0)
+    episode: int = Field(default=0, ge=0)
+    load: str = "mixed"
+    slots: int = Field(default=0, ge=0)
+    slot_ms: float = Field(default=0.0, ge=0.0)
+
+
+class TraceSource(Settings):
+    """A recorded trace, .jsonl or .npz."""
+
+    kind: Literal["trace"]
+    path: str
+    speed: float = Field(default=0.0, ge=0.0)
+
+
+class NetworkSource(Settings):
+    """Reports over TCP or a unix socket (docs/sensor-protocol.md)."""
+
+    kind: Literal["network"]
+    listen: str
+    format: Literal["json", "msgpack"] = "json"
+    allow_remote: bool = False
+    max_message_bytes: int = Field(default=65_536, ge=256, le=16_777_216)
+    max_rate: float = Field(default=1_000.0, gt=0.0)
+    max_connections: int = Field(default=4, ge=1, le=1_000)
+
+    @field_validator("listen")
+    @classmethod
+    def _address(cls, text: str) -> str:
+        if Address.parse(text).kind == "tls":
+            raise ValueError("must be unix:PATH or tcp:HOST:PORT")
+        return text
+
+    @validated(mode="after")
+    def _bound(self) -> Self:
+        _stay_local(self.listen, self.allow_remote)
+        return self
+
+
+class DryRunTarget(Settings):
+    """Print the rules instead of sending them."""
+
+    kind: Literal["dry-run"]
+    print_rules: bool = True
+
+
+class OpenFlowTarget(Settings):
+    """A switch that connects to us and speaks OpenFlow 1.3."""
+
+    kind: Literal["openflow"]
+    listen: str
+    allow_remote: bool = False
+    certificate: str | None = None
+    private_key: str | None = None
+    authority: str | None = None
+    datapath_id: Annotated[int, Field(ge=0)] | None = None
+    user_ports: Ports | None = None
+    channel_ports: Ports | None = None
+    priority: int = Field(default=100, ge=1, le=65_535)
+    lease_seconds: int = Field(default=2, ge=1, le=3_600)
+    guard_ms: float = Field(default=6.0, ge=0.0, le=1_000.0)
+    request_ms: Milliseconds = 500.0
+    echo_ms: Milliseconds = 2_000.0
+    connect_ms: Milliseconds = 30_000.0
+
+    @field_validator("listen")
+    @classmethod
+    def _address(cls, text: str) -> str:
+        Address.parse(text)
+        return text
+
+    @validated(mode="after")
+    def _consistent(self) -> Self:
+        _stay_local(self.listen, self.allow_remote)
+        files = (self.certificate, self.private_key, self.authority)
+        if Address.parse(self.listen).kind == "tls" and None in files:
+            raise ValueError("tls needs certificate, private_key and authority")
+        return self
+
+
+class WifiTarget(Settings):
+    """Radios whose channel ``iw`` sets: one interface a user, one frequency a channel."""
+
+    kind: Literal["wifi"]
+    interfaces: tuple[str, ...] = Field(min_length=1, strict=False)
+    frequencies_mhz: tuple[Annotated[int, Field(ge=1, le=100_000)], ...] = Field(
+        min_length=1, strict=False
+    )
+    timeout_ms: Milliseconds = 1_000.0
+    guard_ms: float = Field(default=25.0, ge=0.0, le=1_000.0)
+
+    @field_validator("interfaces")
+    @classmethod
+    def _names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not name or len(name) > 15 or not name.replace("-", "").replace("_", "").isalnum():
+                raise ValueError(f"{name!r} is not the name of a network interface")
+        return names
+
+
+Source = Annotated[
+    SimulatorSource | TraceSource | NetworkSource,
+    Field(discriminator="kind"),
+]
+Target = Annotated[DryRunTarget | OpenFlowTarget | WifiTarget, Field(discriminator="kind")]
+
+
+class ControlSettings(Settings):
+    """The whole file."""
+
+    scenario: str = "paper"
+    policy: str
+    policy_seed: int = Field(default=42, ge=0)
+    order: Annotated[ServiceOrder, Field(strict=False)] = ServiceOrder.FIXED
+    pace: Pace = Pace()
+    safety: Safety = Safety()
+    sensor: Source
+    actuator: Target
+    audit: Audit = Audit()
+    http: Http = Http()
+
+    @field_validator("actuator")
+    @classmethod
+    def _lease_outlives_interval(cls, target: Target, info: ValidationInfo) -> Target:
+        pace = info.data.get("pace")
+        if isinstance(target, OpenFlowTarget) and isinstance(pace, Pace):
+            longest = target.lease_seconds * 500.0
+            if pace.mode == "interval" and pace.interval_ms > longest:
+                raise ValueError(
+                    f"lease_seconds ({target.lease_seconds}) must be at least twice "
+                    f"pace.interval_ms ({pace.interval_ms:g}), or rules die between decisions"
+                )
+        return target
+
+
+def port_layout(target: OpenFlowTarget, scenario: Scenario) -> Layout:
+    """The switch's ports, checked against the scenario."""
+    usual = Layout.numbered(scenario.users, scenario.channels)
+    users = usual.user_ports if target.user_ports is None else target.user_ports
+    channels = usual.channel_ports if target.channel_ports is None else target.channel_ports
+    for name, ports, wanted in (
+        ("user_ports", users, scenario.users),
+        ("channel_ports", channels, scenario.channels),
+    ):
+        if len(ports) != wanted:
+            raise UserError(
+                f"actuator.{name} holds {len(ports)} ports, "
+                f"but scenario {scenario.name!r} needs {wanted}"
+            )
+    if len({*users, *channels}) != len(users) + len(channels):
+        raise UserError("actuator.user_ports and actuator.channel_ports must all differ")
+    return Layout(users, channels)
+
+
+def _sentence(error: ValidationError, where: str) -> str:
+    first = error.errors()[0]
+    kinds = {"simulator", "trace", "network", "dry-run", "openflow", "wifi"}
+    key = ".".join(str(part) for part in first["loc"] if part not in kinds) or "the file"
+    more = f" ({error.error_count() - 1} more like this)" if error.error_count() > 1 else ""
+    match first["type"]:
+        case "extra_forbidden":
+            return f"{where}: {key} is not a known key; remove it or correct its spelling{more}"
+        case "missing":
+            return f"{where}: {key} is missing{more}"
+        case "union_tag_not_found":
+            return f"{where}: {key}.kind is missing{more}"
+        case "union_tag_invalid":
+            expected = first["ctx"]["expected_tags"]
+            return f"{where}: {key}.kind = {first['ctx']['tag']!r}: must be one of {expected}{more}"
+    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    value = first["input"]
+    shown = "" if isinstance(value, dict | BaseModel) else f" = {value!r}"
+    return f"{where}: {key}{shown}: {message[0].lower()}{message[1:]}{more}"
+
+
+def validate_settings(content: dict[str, Any], where: str) -> ControlSettings:
+    """Settings from plain values, or a UserError that says what is wrong with them."""
+    try:
+        return ControlSettings.model_validate(content)
+    except ValidationError as error:
+        raise UserError(_sentence(error, where)) from None
+
+
+def load_settings(path: Path) -> ControlSettings:
+    """The settings of a TOML file."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"control file {path}: cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"control file {path}: not valid TOML: {error}") from None
+    return validate_settings(content, f"control file {path}")
+
+
+def scenario_of(settings: ControlSettings, folder: Path) -> Scenario:
+    """The scenario it names: one that ships, or a file beside the control file."""
+    nearby = folder / settings.scenario
+    return load_scenario(nearby if nearby.is_file() else settings.scenario)

@@ -1,0 +1,101 @@
+"""One thread that asks a policy, so that a policy that stalls cannot stall the controller."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tacan.observation import Observation
+from tacan.policies.policy import Policy, Scores
+from tacan.simulator.streams import EpisodeKeys
+
+PolicyFactory = Callable[[], Policy]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """Slots to be scored in order; only the newest scores come back."""
+
+    observations: Sequence[Observation]
+    restart: bool
+    answer: asyncio.Future[Scores]
+
+
+class PolicyWorker:
+    """Owns a policy and the thread that alone may touch it.
+
+    A thread cannot be killed. One that never comes back is left alone (it is a daemon, and ends
+    with the process), and another worker with a new policy takes its place.
+    """
+
+    def __init__(self, factory: PolicyFactory, keys: EpisodeKeys, policy: Policy | None) -> None:
+        self._factory = factory
+        self._keys = keys
+        self._policy = policy
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._busy_since: float | None = None
+        self._thread = threading.Thread(target=self._work, name="tacan-policy", daemon=True)
+        self._thread.start()
+
+    def busy_for(self) -> float:
+        """Seconds since it was given what it has not finished; 0 when it is free."""
+        since = self._busy_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def ask(self, observations: Sequence[Observation], *, restart: bool) -> asyncio.Future[Scores]:
+        """Hand over a job; only when it is free."""
+        self._busy_since = time.monotonic()
+        answer: asyncio.Future[Scores] = asyncio.get_running_loop().create_future()
+        self._jobs.put(Job(observations, restart, answer))
+        return answer
+
+    def leave(self) -> None:
+        """Let the thread end when it gets to it."""
+        self._jobs.put(None)
+
+    def join(self, patience: float) -> bool:
+        """Wait for its end; whether it came."""
+        self._thread.join(patience)
+        return not self._thread.is_alive()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            scores: Scores | None = None
+            failure: Exception | None = None
+            try:
+                scores = self._score(job)
+            except Exception as error:  # noqa: BLE001 - whatever a policy raises, the loop goes on
+                failure = error
+            self._busy_since = None
+            _deliver(job.answer, scores, failure)
+
+    def _score(self, job: Job) -> Scores:
+        fresh = self._policy is None
+        if self._policy is None:
+            self._policy = self._factory()
+        if job.restart or fresh:
+            self._policy.start(self._keys)
+        scores = self._policy.score(job.observations[0])
+        for observation in job.observations[1:]:
+            scores = self._policy.score(observation)
+        return scores
+
+
+def _deliver(
+    answer: asyncio.Future[Scores], scores: Scores | None, failure: Exception | None
+) -> None:
+    def settle() -> None:
+        if answer.done():
+            return
+        if scores is None:
+            answer.set_exception(failure or TypeError("the policy returned None, not scores"))
+        else:
+            answer.set_result(scores)
+
+    with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody waits any more
+        answer.get_loop().call_soon_threadsafe(settle)
