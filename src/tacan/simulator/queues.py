@@ -126,7 +126,9 @@ FACT = np.dtype(
 
 @dataclass(slots=True)
 class SlotFacts:
-    """What happened in one slot: facts, not judgements. All [B, U]; the next step overwrites them.
+    """What happened in one slot: facts, not judgements. The next step overwrites them.
+
+    All are [B, U] but the total.
 
     A collision is a fact of the assigned channel whether or not a packet was sent on it: evaluation
     tells standby assignments from packets by ``packet_class``.
@@ -154,13 +156,16 @@ class SlotFacts:
     """that packet found its queue full"""
     reward: npt.NDArray[np.float64]
     """eq:reward"""
+    total_reward: npt.NDArray[np.float64]
+    """[B]: its sum over the users"""
 
     @staticmethod
     def empty(rows: int, users: int) -> SlotFacts:
         """Facts before any slot was played."""
         record = np.zeros((rows, users), dtype=FACT)
         record["packet_class"] = record["arrived"] = EMPTY
-        return SlotFacts(record, **{name: record[name] for name in FACT.names or ()})
+        by_name = {name: record[name] for name in FACT.names or ()}
+        return SlotFacts(record, **by_name, total_reward=np.zeros(rows))
 
 
 @njit(cache=True, nogil=True)
@@ -174,6 +179,7 @@ def serve_slot(
     packets: Any,
     heads: Any,
     facts: Any,
+    total_reward: Any,
 ) -> Any:
     """Play one slot: judge the channels [B, U] against the slot's occupancy.
 
@@ -189,6 +195,7 @@ def serve_slot(
             if channels[b, u] < 0 or channels[b, u] >= width:
                 return False
     for b in range(rows):
+        total_reward[b] = 0.0
         for u in range(users):
             channel = channels[b, u]
             clash = False
@@ -209,7 +216,9 @@ def serve_slot(
             fact.packet_delay = head.head_delay
             fact.arrived = arriving
             fact.dropped = False
-            fact.reward = slot_reward(terms[0], head.head_class, head.head_delay, success, occupied)
+            reward = slot_reward(terms[0], head.head_class, head.head_delay, success, occupied)
+            fact.reward = reward
+            total_reward[b] += reward
             first = head.first
             length = head.length
             if success and length > 0:

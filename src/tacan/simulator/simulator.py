@@ -66,12 +66,19 @@ class Simulator:
 
     def observe(self) -> Observation:
         """What a policy may know at the decision for this slot."""
+        observation = self.glance()
+        observation.queue_class = observation.queue_class.copy()
+        observation.queue_delay = observation.queue_delay.copy()
+        return observation
+
+    def glance(self) -> Observation:
+        """The same for immediate use: the next step overwrites its queues."""
         window = slice(self.slot, self.slot + self.scenario.history)
         return Observation(
             occupancy=self.world.occupancy[:, window],
             entropy=self.world.entropy[:, window],
-            queue_class=self.queues.head_class.copy(),
-            queue_delay=self.queues.head_delay.copy(),
+            queue_class=self.queues.head_class,
+            queue_delay=self.queues.head_delay,
             slot=self.slot,
         )
 
@@ -106,6 +113,7 @@ class Simulator:
             queues.packets,
             queues.heads,
             facts.record,
+            facts.total_reward,
         )
         if not in_range:
             highest = self.scenario.channels - 1
