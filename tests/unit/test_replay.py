@@ -236,7 +236,8 @@ def test_a_failing_policy_stops_the_others() -> None:
     failed = threading.Event()
 
     class Failing(Witness):
-        def score(self, observation: Observation, secrets: Secrets | None = None) -> Scores:
+        def start(self, keys: EpisodeKeys) -> None:
+            super().start(keys)
             failed.set()
             raise ArithmeticError("the policy failed")
 

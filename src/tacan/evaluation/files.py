@@ -30,15 +30,17 @@ def check_folder(path: Path, option: str) -> None:
 
 def write_files(contents: Mapping[Path, bytes]) -> None:
     """Write each file under a temporary name first; none gets its name before all are whole."""
-    temporary = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
+    temporary: dict[Path, Path] = {}
     try:
         for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary[path].write_bytes(content)
-        for path, hidden in temporary.items():
+            hidden = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+            temporary[hidden] = path
+            hidden.write_bytes(content)
+        for hidden, path in temporary.items():
             hidden.replace(path)
     except OSError as error:
         raise UserError(f"cannot write {error.filename}: {error.strerror}") from error
     finally:
-        for hidden in temporary.values():
+        for hidden in temporary:
             hidden.unlink(missing_ok=True)
