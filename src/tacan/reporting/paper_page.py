@@ -1,0 +1,138 @@
+"""The page of the paper's reproduction: what stands where, and in which words."""
+
+from __future__ import annotations
+
+from html import escape
+
+from tacan.reporting import page
+from tacan.reporting.comparison import Verdict
+from tacan.reporting.judges import Outcome
+from tacan.reporting.page import Section, figure_markup, notes, paragraph, table_markup
+from tacan.reporting.paper import read_paper
+from tacan.reporting.report import Report, provenance
+
+OUTCOME_CLASS = {
+    Outcome.REPRODUCED: ("v-good", "="),
+    Outcome.EXCEEDS: ("v-up", "▲"),
+    Outcome.DIFFERS: ("v-bad", "≠"),
+    Outcome.MISSING: ("v-none", "–"),
+}
+PARTS = (
+    (
+        "service",
+        "Packet service",
+        "Service",
+        ("packet_main", "packet_comparison", "gains", "packet_access_load", "packet_load"),
+    ),
+    ("fairness", "Classes and users", "Fairness", ("packet_class", "packet_fairness")),
+    (
+        "inputs",
+        "What the network attends to, and what its inputs are worth",
+        "Inputs",
+        ("attention_viz", "ablation", "amc_mixing", "amc_robustness"),
+    ),
+    (
+        "software",
+        "Cost, sizes and setting",
+        "Cost",
+        ("sdn_overhead", "sizes", "classes", "positioning"),
+    ),
+    (
+        "beyond",
+        "Beyond the paper",
+        "Beyond",
+        ("ladder_figure", "ladder", "orders", "training_curves"),
+    ),
+)
+
+
+def summary_sentence(report: Report) -> str:
+    """The result in one sentence."""
+    outcomes, verdicts = report.outcomes(), report.verdicts()
+    numbers = sum(verdicts.values())
+    return (
+        f"Of {len(report.claims)} claims, {outcomes[Outcome.REPRODUCED]} are reproduced, "
+        f"{outcomes[Outcome.EXCEEDS]} exceeded, {outcomes[Outcome.DIFFERS]} differ and "
+        f"{outcomes[Outcome.MISSING]} could not be judged. Of {numbers} printed numbers, "
+        f"{verdicts[Verdict.MATCHES]} match, {verdicts[Verdict.BETTER]} are better, "
+        f"{verdicts[Verdict.WORSE] + verdicts[Verdict.DIFFERS]} differ and "
+        f"{verdicts[Verdict.MISSING]} are not available."
+    )
+
+
+def _header(report: Report) -> str:
+    tiles = "".join(
+        f"<li><b>{count}</b><span>{escape(name)}</span></li>"
+        for name, count in (
+            *((f"claims {outcome.value}", count) for outcome, count in report.outcomes().items()),
+        )
+    )
+    problems = "".join(page.broken(problem) for problem in report.problems)
+    return (
+        f'<p class="lead">{escape(read_paper().title)}</p>'
+        f"{paragraph(summary_sentence(report))}"
+        f'<ul class="tiles">{tiles}</ul>{problems}'
+        f"{notes(report.unavailable())}"
+        f'<p class="meta">Made by</p>{page.command_line(report.command)}'
+    )
+
+
+def _claims(report: Report) -> str:
+    items = []
+    for found in report.claims:
+        name, sign = OUTCOME_CLASS[found.outcome]
+        because = found.because[:1].upper() + found.because[1:]
+        items.append(
+            f'<li><span class="verdict {name}"><span aria-hidden="true">{sign}</span> '
+            f"{escape(found.outcome.value.capitalize())}</span><div>"
+            f"<p>{escape(found.claim)} "
+            f'<span class="label">{escape(found.source)}</span></p>'
+            f'<p class="meta">{escape(because)}.</p>'
+            f'<p class="meta">Rule: {escape(found.rule)}.</p></div></li>'
+        )
+    return (
+        paragraph("Each verdict follows from the numbers by the rule that stands beside it.")
+        + f'<ol class="claims">{"".join(items)}</ol>'
+    )
+
+
+def _rules() -> str:
+    margins = ", ".join(
+        f"{found.heading.lower()} {found.margin:g} {found.unit}".rstrip()
+        for found in read_paper().quantities.values()
+        if found.margin
+    )
+    return (
+        paragraph(
+            "Ours matches the paper's value when it lies within the larger of two tolerances: a "
+            "margin that belongs to the quantity, and the half-width of a 95 % Student-t interval "
+            "of the difference of two independent means, from our seeds' standard deviation and "
+            "the paper's (ours stands in where the paper prints none). Beyond it, a value is "
+            "better or worse if the quantity has a direction, and differs otherwise."
+        )
+        + paragraph(f"Margins: {margins}.")
+        + paragraph(
+            "Policies are compared by seed, never by slot: slots of one seed share a trained "
+            "network and a world."
+        )
+    )
+
+
+def paper_page(report: Report) -> str:
+    """The whole page."""
+    blocks = {table.key: table_markup(table) for table in report.tables}
+    blocks |= {figure.key: figure_markup(figure) for figure in report.figures}
+    sections = [Section("claims", "The paper's claims", _claims(report), "Claims")]
+    sections += [
+        Section(identity, heading, "".join(blocks[key] for key in keys), short)
+        for identity, heading, short, keys in PARTS
+    ]
+    sections += [
+        Section("rules", "How verdicts are made", _rules(), "Rules"),
+        Section("records", "Where the numbers come from", provenance(report), "Records"),
+    ]
+    footer = (
+        "Built from saved records alone; this page needs no network. "
+        "Hollow marks are the paper's values."
+    )
+    return page.page(report.title, _header(report), sections, escape(footer))

@@ -1,0 +1,132 @@
+"""Saved records as the tables ask for them; nothing here runs an experiment.
+
+Every number is asked for by what it is of. Records that are missing, damaged or incomplete (a seed
+lost, doubled or foreign, a rate outside 0 to 1) raise a RecordsError, whose sentence the report
+prints in the place of the numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from tacan.evaluation.metrics import METRICS, Unit
+from tacan.evaluation.records import recorded_scenario
+from tacan.evaluation.store import Manifest, RecordsError, load_records
+from tacan.reporting.paper import Value
+from tacan.scenario import Scenario
+
+FRACTIONS = frozenset(metric.name for metric in METRICS if metric.unit is Unit.FRACTION)
+FIXED, MIXED = "fixed", "mixed"
+
+
+class UnavailableError(RecordsError):
+    """The stage is whole, but this policy was not there to be run."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a number is of."""
+
+    policy: str
+    load: str = MIXED
+    order: str = FIXED
+    perturbation: str | None = None
+    stage: str = "main"
+
+    def __str__(self) -> str:
+        kind = f", {self.perturbation}" if self.perturbation else ""
+        return f"{self.policy} ({self.order}, {self.load}{kind})"
+
+
+def is_fraction(metric: str) -> bool:
+    """Whether a metric is a rate, which tables print in percent; NAME_urllc and the like too."""
+    return metric in FRACTIONS or any(metric.startswith(f"{name}_") for name in FRACTIONS)
+
+
+@dataclass
+class Records:
+    """A results folder's records. Each stage is read and checked once, when first asked for."""
+
+    folder: Path
+    _stages: dict[str, tuple[pl.DataFrame, Manifest] | RecordsError] = field(default_factory=dict)
+
+    def stage(self, stage: str) -> tuple[pl.DataFrame, Manifest]:
+        """A stage's rows and manifest, or the reason why they cannot be used."""
+        if stage not in self._stages:
+            try:
+                self._stages[stage] = load_records(self.folder, stage)
+            except RecordsError as error:
+                self._stages[stage] = error
+        found = self._stages[stage]
+        if isinstance(found, RecordsError):
+            raise found
+        return found
+
+    def by_seed(self, question: Question, metric: str) -> dict[int, float]:
+        """A metric of every seed, fractions in percent."""
+        frame, manifest = self.stage(question.stage)
+        rows = frame.filter(
+            (pl.col("policy") == question.policy)
+            & (pl.col("order") == question.order)
+            & (pl.col("load") == question.load)
+            & pl.col("perturbation").eq_missing(pl.lit(question.perturbation, pl.String))
+        )
+        if rows.is_empty():
+            self._explain_absence(question, manifest)
+        if metric not in rows.columns:
+            raise RecordsError(f"records of stage {question.stage!r} hold no {metric}")
+        seeds: list[int] = rows["seed"].to_list()
+        _check_seeds(seeds, list(manifest.inputs["seeds"]), question)
+        scale = 100.0 if is_fraction(metric) else 1.0
+        values: dict[int, float] = {}
+        for seed, value in zip(seeds, rows[metric].to_list(), strict=True):
+            if value is None or not math.isfinite(value):
+                raise RecordsError(f"{question}, seed {seed}: {metric} has no data")
+            if is_fraction(metric) and not 0.0 <= value <= 1.0:
+                raise RecordsError(
+                    f"{question}, seed {seed}: {metric} = {value:g} is no rate between 0 and 1"
+                )
+            values[seed] = scale * value
+        return values
+
+    def _explain_absence(self, question: Question, manifest: Manifest) -> None:
+        for sentence in manifest.unavailable:
+            if repr(question.policy) in sentence:
+                raise UnavailableError(sentence)
+        raise RecordsError(f"records of stage {question.stage!r} hold no rows of {question}")
+
+    def value(self, question: Question, metric: str) -> Value:
+        """Mean and standard deviation over seeds."""
+        return estimate(self.by_seed(question, metric).values())
+
+    def scenario(self, stage: str = "main") -> Scenario:
+        """The scenario that a stage ran in, as its rows carry it."""
+        frame, _ = self.stage(stage)
+        if frame.is_empty():
+            raise RecordsError(f"records of stage {stage!r} hold no rows")
+        return recorded_scenario(str(frame["scenario_toml"][0]), self.folder / stage)
+
+
+def estimate(values: Iterable[float]) -> Value:
+    """Mean and standard deviation of the values of seeds."""
+    numbers = np.array(list(values), dtype=np.float64)
+    deviation = float(numbers.std(ddof=1)) if numbers.size > 1 else None
+    return Value(float(numbers.mean()), deviation, numbers.size)
+
+
+def _check_seeds(found: list[int], expected: list[int], question: Question) -> None:
+    doubled = sorted({seed for seed in found if found.count(seed) > 1})
+    lost = [seed for seed in expected if seed not in found]
+    foreign = sorted(set(found) - set(expected))
+    for what, seeds in (("twice", doubled), ("lost", lost), ("not asked for", foreign)):
+        if seeds:
+            raise RecordsError(
+                f"{question}: records are incomplete: seed {', '.join(map(str, seeds))} {what}; "
+                f"run stage {question.stage!r} again with --fresh"
+            )

@@ -1,0 +1,206 @@
+"""From a results folder's records to its tables, figures and page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from tacan.evaluation.files import write_files
+from tacan.evaluation.store import Manifest, RecordsError
+from tacan.reporting import page
+from tacan.reporting.attention import attention_figure
+from tacan.reporting.claims import Judged, judge_claims
+from tacan.reporting.comparison import Verdict
+from tacan.reporting.figure import Figure, broken_figure
+from tacan.reporting.figure_files import figure_files
+from tacan.reporting.input_tables import ablation_table, mixing_figure, mixing_table
+from tacan.reporting.judges import Outcome
+from tacan.reporting.limit_tables import ladder_figure, ladder_table, orders_table
+from tacan.reporting.other_tables import (
+    classes_table,
+    decision_path_table,
+    positioning_table,
+    sizes_table,
+    training_figure,
+)
+from tacan.reporting.packet_tables import (
+    class_table,
+    fairness_table,
+    load_figure,
+    load_table,
+    main_table,
+)
+from tacan.reporting.paired_tables import comparison_table, gain_figure
+from tacan.reporting.paper import read_paper
+from tacan.reporting.records import Records
+from tacan.reporting.table import Table
+from tacan.reporting.table_files import csv_rows, csv_text, latex, markdown
+
+STAGES = ("main", "ablation", "mixing", "orders", "ladder", "attention", "training", "controller")
+"""Every stage whose records a report reads."""
+PAGE_NAME = "report.html"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything a results folder says."""
+
+    title: str
+    command: str
+    tables: tuple[Table, ...]
+    figures: tuple[Figure, ...]
+    claims: tuple[Judged, ...]
+    manifests: tuple[Manifest, ...]
+    problems: tuple[str, ...]
+    """one sentence on each stage whose records cannot be used"""
+
+    def verdicts(self) -> dict[Verdict, int]:
+        """How many of the paper's numbers got which verdict."""
+        counts = [table.verdicts() for table in self.tables]
+        return {verdict: sum(found[verdict] for found in counts) for verdict in Verdict}
+
+    def outcomes(self) -> dict[Outcome, int]:
+        """How many of the paper's claims got which verdict."""
+        found = [claim.outcome for claim in self.claims]
+        return {outcome: found.count(outcome) for outcome in Outcome}
+
+    def unavailable(self) -> list[str]:
+        """Each thing that could not be run, once."""
+        sentences = (text for manifest in self.manifests for text in manifest.unavailable)
+        return list(dict.fromkeys(sentences))
+
+
+def _figure(
+    records: Records, key: str, label: str, title: str, build: Callable[[Records], Figure]
+) -> Figure:
+    try:
+        return build(records)
+    except RecordsError as error:
+        return broken_figure(key, label, title, str(error))
+
+
+def paper_report(records: Records, command: str) -> Report:
+    """The paper's tables and figures, and what lies beyond them."""
+    paper = read_paper()
+    compared = comparison_table(records)
+    tables = (
+        main_table(records),
+        compared,
+        load_table(records),
+        class_table(records),
+        fairness_table(records),
+        ablation_table(records),
+        mixing_table(records),
+        decision_path_table(records),
+        sizes_table(records),
+        classes_table(records),
+        positioning_table(records),
+        ladder_table(records),
+        orders_table(records),
+    )
+    attention = paper.tables["attention"]
+    figures = (
+        gain_figure(
+            "gains",
+            "Gains of TACAN, paired by seed",
+            "Mean differences in percentage points; the intervals stand in the table.",
+            compared,
+            "pp",
+        ),
+        _figure(records, "packet_access_load", "fig:packet_access_load",
+                paper.tables["packet_load"].title, load_figure),
+        _figure(records, "attention_viz", attention.label, attention.title, attention_figure),
+        _figure(records, "amc_mixing", "tab:amc_robustness", "Flattening", mixing_figure),
+        _figure(records, "ladder_figure", "", "The ladder, drawn", ladder_figure),
+        _figure(records, "training_curves", "", "Training curves", training_figure),
+    )  # fmt: skip
+    manifests, problems = [], []
+    for stage in STAGES:
+        try:
+            manifests.append(records.stage(stage)[1])
+        except RecordsError as error:
+            problems.append(str(error))
+    return Report(
+        title="The paper, reproduced",
+        command=command,
+        tables=tables,
+        figures=figures,
+        claims=tuple(judge_claims(records)),
+        manifests=tuple(manifests),
+        problems=tuple(problems),
+    )
+
+
+def table_files(tables: Sequence[Table], folder: Path) -> dict[Path, bytes]:
+    """Each table in three formats, and all numbers in one."""
+    files = {}
+    for table in tables:
+        files[folder / f"{table.key}.md"] = markdown(table).encode()
+        files[folder / f"{table.key}.tex"] = latex(table).encode()
+        files[folder / f"{table.key}.csv"] = csv_text(csv_rows(table)).encode()
+    everything = [row for table in tables for row in csv_rows(table)]
+    files[folder / "all-numbers.csv"] = csv_text(everything).encode()
+    files[folder / "against-the-paper.md"] = against_the_paper(tables).encode()
+    return files
+
+
+def against_the_paper(tables: Sequence[Table]) -> str:
+    """Every number that the paper prints, with ours and the difference."""
+    lines = [
+        "| paper | row | column | the paper | ours | difference | verdict |",
+        "| :-- | :-- | :-- | --: | --: | --: | :-- |",
+    ]
+    for table in tables:
+        for row, column, cell in table.papers_numbers:
+            found = cell.comparison
+            decimals = cell.quantity.decimals if cell.quantity else 2
+            difference = f"{found.difference:+,.{decimals}f}" if found else ""
+            lines.append(
+                f"| {table.label} | {row.heading} | {column} | {cell.papers} | {cell.shown} "
+                f"| {difference} | {cell.verdict} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def write_report(report: Report, folder: Path, markup: str) -> None:
+    """All files of a report, each whole before any gets its name."""
+    files = table_files(report.tables, folder / "tables")
+    for figure in report.figures:
+        for kind, content in figure_files(figure).items():
+            files[folder / "figures" / f"{figure.key}.{kind}"] = content
+    files[folder / PAGE_NAME] = markup.encode()
+    write_files(files)
+
+
+def provenance(report: Report) -> str:
+    """Which records stand behind the page."""
+    rows = []
+    for manifest in report.manifests:
+        seeds = manifest.inputs.get("seeds", [])
+        steps = manifest.inputs.get("steps", "")
+        cells = (
+            f"{manifest.rows:,}",
+            ", ".join(map(str, seeds)),
+            f"{steps:,}" if isinstance(steps, int) else "",
+            f"{manifest.seconds:.1f}",
+            manifest.made,
+            manifest.version,
+            manifest.sha256[:12],
+        )
+        texts = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        rows.append(f'<tr><th scope="row">{escape(manifest.stage)}</th>{texts}</tr>')
+    heads = "".join(
+        f'<th scope="col">{head}</th>'
+        for head in ("Stage", "Rows", "Seeds", "Slots", "Seconds", "Made", "Version", "SHA-256")
+    )
+    commands = "".join(
+        page.command_line(command)
+        for command in dict.fromkeys(manifest.command for manifest in report.manifests)
+    )
+    return (
+        '<div class="scroll" tabindex="0" role="region" aria-label="Records">'
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"<p>Made by</p>{commands}"
+    )
