@@ -44,10 +44,10 @@ class TrainingSettings(BaseModel):
     steps: int = Field(500_000, ge=1)
     rollout_episodes: int = Field(20, ge=1)
     """whole episodes a rollout: 20 x 200 slots in the paper's scenario"""
-    minibatch_slots: int = Field(250, ge=1)
+    minibatch_slots: int = Field(125, ge=1)
     """slots in a minibatch; all users' transitions of a slot stay together"""
     cloning_epochs: int = Field(2, ge=1)
-    epochs: int = Field(2, ge=1)
+    epochs: int = Field(1, ge=1)
 
     learning_rate: Rate = 3e-4
     final_learning_rate: Rate = 1e-5
@@ -62,19 +62,19 @@ class TrainingSettings(BaseModel):
     discount: Share = 0.9
     trace: Share = 0.9
     """lambda of generalised advantage estimation"""
-    advantages: Advantages = Field(Advantages.GAE, strict=False)
+    advantages: Advantages = Field(Advantages.COUNTERFACTUAL, strict=False)
 
     precision: Precision = Field(Precision.AUTO, strict=False)
     distinct_contexts: bool = True
     """run equal contexts of a slot once (exact); off is the plain way, for comparison"""
     compile: bool = False
     """torch.compile the network: needs a C++ compiler and half a minute to start"""
-    threads: int = Field(2, ge=1)
+    threads: int = Field(1, ge=1)
 
 
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
-    "quick": {"steps": 48_000, "cloning_steps": 8_000, "advantages": Advantages.COUNTERFACTUAL},
+    "quick": {"steps": 48_000, "cloning_steps": 8_000},
 }
 
 
