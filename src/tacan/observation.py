@@ -52,14 +52,14 @@ def queue_context(observation: Observation, delay_horizon: int) -> npt.NDArray[n
 
 
 @njit(cache=True, nogil=True)
-def _write_history(occupancy: Any, entropy: Any, vector: Any) -> None:
-    """[O | E] of one row, from [H, K] each."""
-    history, channels = occupancy.shape
+def _write_history(first: Any, history: Any, occupancy: Any, entropy: Any, vector: Any) -> None:
+    """[O | E] of one row: ``history`` slots from row ``first`` of [slots, K] on."""
+    channels = occupancy.shape[1]
     cells = history * channels
     for h in range(history):
         for k in range(channels):
-            vector[h * channels + k] = occupancy[h, k]
-            vector[cells + h * channels + k] = entropy[h, k]
+            vector[h * channels + k] = occupancy[first + h, k]
+            vector[cells + h * channels + k] = entropy[first + h, k]
 
 
 @njit(cache=True, nogil=True)
@@ -75,10 +75,11 @@ def _write_user_vectors(
     occupancy: Any, entropy: Any, codes: Any, delays: Any, delay_horizon: Any, vectors: Any
 ) -> None:
     rows, users = codes.shape
-    context = 2 * occupancy.shape[1] * occupancy.shape[2]
+    history, channels = occupancy.shape[1:]
+    context = 2 * history * channels
     identity = context + CLASS_COUNT + 1
     for b in range(rows):
-        _write_history(occupancy[b], entropy[b], vectors[b, 0])
+        _write_history(0, history, occupancy[b], entropy[b], vectors[b, 0])
         for u in range(users):
             # copying what was written beats gathering it anew from the strided history
             for i in range(context):
@@ -89,22 +90,33 @@ def _write_user_vectors(
 
 
 @njit(cache=True, nogil=True)
-def _write_controller_vectors(
-    occupancy: Any, entropy: Any, codes: Any, delays: Any, delay_horizon: Any, vectors: Any
+def write_controller_vectors(
+    first: Any,
+    history: Any,
+    occupancy: Any,
+    entropy: Any,
+    codes: Any,
+    delays: Any,
+    delay_horizon: Any,
+    vectors: Any,
 ) -> None:
+    """``controller_vectors`` of the ``history`` slots from ``first`` on, of [B, slots, K]."""
     rows, users = codes.shape
-    context = 2 * occupancy.shape[1] * occupancy.shape[2]
+    context = 2 * history * occupancy.shape[2]
     for b in range(rows):
-        _write_history(occupancy[b], entropy[b], vectors[b])
+        _write_history(first, history, occupancy[b], entropy[b], vectors[b])
         for u in range(users):
             start = context + u * (CLASS_COUNT + 1)
             _write_context(start, codes[b, u], delays[b, u], delay_horizon, vectors[b])
 
 
-def _write(
-    kernel: Any, observation: Observation, delay_horizon: int, vectors: npt.NDArray[np.float32]
-) -> npt.NDArray[np.float32]:
-    kernel(
+def user_vectors(observation: Observation, delay_horizon: int) -> npt.NDArray[np.float32]:
+    """eq:obs, [O | E | q | d | u] of every user: [B, U, 2 H K + C + 1 + U]."""
+    rows, users = observation.queue_class.shape
+    _, history, channels = observation.occupancy.shape
+    width = 2 * history * channels + CLASS_COUNT + 1 + users
+    vectors = np.empty((rows, users, width), dtype=np.float32)
+    _write_user_vectors(
         observation.occupancy,
         observation.entropy,
         observation.queue_class,
@@ -115,17 +127,20 @@ def _write(
     return vectors
 
 
-def user_vectors(observation: Observation, delay_horizon: int) -> npt.NDArray[np.float32]:
-    """eq:obs, [O | E | q | d | u] of every user: [B, U, 2 H K + C + 1 + U]."""
-    rows, users = observation.queue_class.shape
-    width = 2 * observation.occupancy[0].size + CLASS_COUNT + 1 + users
-    vectors = np.empty((rows, users, width), dtype=np.float32)
-    return _write(_write_user_vectors, observation, delay_horizon, vectors)
-
-
 def controller_vectors(observation: Observation, delay_horizon: int) -> npt.NDArray[np.float32]:
     """[O | E | q_1 d_1 | .. | q_U d_U], all users at once: [B, 2 H K + U (C + 1)]."""
     rows, users = observation.queue_class.shape
-    width = 2 * observation.occupancy[0].size + users * (CLASS_COUNT + 1)
+    _, history, channels = observation.occupancy.shape
+    width = 2 * history * channels + users * (CLASS_COUNT + 1)
     vectors = np.empty((rows, width), dtype=np.float32)
-    return _write(_write_controller_vectors, observation, delay_horizon, vectors)
+    write_controller_vectors(
+        0,
+        history,
+        observation.occupancy,
+        observation.entropy,
+        observation.queue_class,
+        observation.queue_delay,
+        delay_horizon,
+        vectors,
+    )
+    return vectors

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from tacan.environments.rendering import VISIBLE_SLOTS, picture
 from tacan.errors import UserError
-from tacan.observation import Observation
 from tacan.scenario import Scenario, load_scenario
 from tacan.simulator.queues import SlotFacts
 from tacan.simulator.simulator import Simulator
@@ -159,10 +158,6 @@ class Episodes:
         if self._pictures:
             self._recent.append(facts.record.copy())
         return facts
-
-    def observe(self) -> Observation:
-        """What may be known before the coming slot; the next step overwrites it."""
-        return self.simulator.glance()
 
     def load_names(self) -> list[str]:
         """The load regime of every row's episode."""

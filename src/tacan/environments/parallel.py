@@ -24,7 +24,7 @@ from tacan.environments.episodes import (
 )
 from tacan.environments.single import controller_spaces
 from tacan.errors import UserError
-from tacan.observation import controller_vectors, user_vector_size, user_vectors
+from tacan.observation import user_vector_size, user_vectors
 from tacan.scenario import Scenario
 
 Observations = dict[str, npt.NDArray[np.float32]]
@@ -127,13 +127,12 @@ class ParallelDynamicSpectrumAccess(
 
     def _observe(self) -> Observations:
         horizon = self.scenario.reward.delay_horizon
-        vectors = user_vectors(self._episodes.observe(), horizon)[0]
+        vectors = user_vectors(self._episodes.simulator.observe(), horizon)[0]
         return dict(zip(self.possible_agents, vectors, strict=True))
 
     def state(self) -> npt.NDArray[np.float32]:
         """The controller's view of all users at once."""
-        horizon = self.scenario.reward.delay_horizon
-        vector: npt.NDArray[np.float32] = controller_vectors(self._episodes.observe(), horizon)[0]
+        vector: npt.NDArray[np.float32] = self._episodes.simulator.controller_vectors()[0]
         return vector
 
     def render(self) -> npt.NDArray[np.uint8] | None:

@@ -19,7 +19,7 @@ from tacan.environments.episodes import (
     checked_render_mode,
     checked_seed,
 )
-from tacan.observation import controller_vector_size, controller_vectors
+from tacan.observation import controller_vector_size
 from tacan.scenario import Scenario
 
 
@@ -64,7 +64,6 @@ class DynamicSpectrumAccess(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[n
         self.scenario = self._episodes.scenario
         self.observation_space, self.action_space = controller_spaces(self.scenario)
         self._action_shape = (self.scenario.users,)
-        self._delay_horizon = self.scenario.reward.delay_horizon
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -86,8 +85,7 @@ class DynamicSpectrumAccess(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[n
         return self._observe(), float(facts.total_reward[0]), False, self._episodes.over, info
 
     def _observe(self) -> npt.NDArray[np.float32]:
-        vectors = controller_vectors(self._episodes.observe(), self._delay_horizon)
-        vector: npt.NDArray[np.float32] = vectors[0]
+        vector: npt.NDArray[np.float32] = self._episodes.simulator.controller_vectors()[0]
         return vector
 
     def render(self) -> npt.NDArray[np.uint8] | None:

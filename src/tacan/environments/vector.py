@@ -27,7 +27,6 @@ from tacan.environments.episodes import (
 )
 from tacan.environments.single import controller_spaces
 from tacan.errors import UserError
-from tacan.observation import controller_vectors
 from tacan.scenario import Scenario
 from tacan.simulator.queues import SlotFacts
 
@@ -137,7 +136,7 @@ class VectorDynamicSpectrumAccess(VectorEnv[Observations, Actions, npt.NDArray[A
         )
 
     def _observe(self) -> Observations:
-        return controller_vectors(self._episodes.observe(), self.scenario.reward.delay_horizon)
+        return self._episodes.simulator.controller_vectors()
 
     def _facts(self, facts: SlotFacts) -> dict[str, Any]:
         return self._masked({name: getattr(facts, name).copy() for name in FACTS})

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacan.errors import UserError
-from tacan.observation import Observation
+from tacan.observation import Observation, controller_vector_size, write_controller_vectors
 from tacan.scenario import Scenario
 from tacan.simulator.queues import Queues, SlotFacts, serve_slot
 from tacan.simulator.reward import RewardTerms
@@ -52,7 +52,12 @@ class Simulator:
         self.slot = 0
         self.facts = SlotFacts.empty(len(world.keys), self.scenario.users)
         self.queues = Queues.starting_with(world.initial, self.scenario.secondary.queue_capacity)
+        # looked up once, because every slot needs them
         self._terms = RewardTerms.of(self.scenario).record()
+        self._history = self.scenario.history
+        self._episode_slots = self.scenario.episode_slots
+        self._delay_horizon = self.scenario.reward.delay_horizon
+        self._vectors_shape = (self.rows, controller_vector_size(self.scenario))
 
     @property
     def rows(self) -> int:
@@ -62,25 +67,34 @@ class Simulator:
     @property
     def done(self) -> bool:
         """Whether the episodes have been played to their end."""
-        return self.slot >= self.scenario.episode_slots
+        return self.slot >= self._episode_slots
 
     def observe(self) -> Observation:
         """What a policy may know at the decision for this slot."""
-        observation = self.glance()
-        observation.queue_class = observation.queue_class.copy()
-        observation.queue_delay = observation.queue_delay.copy()
-        return observation
-
-    def glance(self) -> Observation:
-        """The same for immediate use: the next step overwrites its queues."""
         window = slice(self.slot, self.slot + self.scenario.history)
         return Observation(
             occupancy=self.world.occupancy[:, window],
             entropy=self.world.entropy[:, window],
-            queue_class=self.queues.head_class,
-            queue_delay=self.queues.head_delay,
+            queue_class=self.queues.head_class.copy(),
+            queue_delay=self.queues.head_delay.copy(),
             slot=self.slot,
         )
+
+    def controller_vectors(self) -> npt.NDArray[np.float32]:
+        """``observation.controller_vectors`` of what ``observe`` would show, in half the time."""
+        world, queues = self.world, self.queues
+        vectors = np.empty(self._vectors_shape, dtype=np.float32)
+        write_controller_vectors(
+            self.slot,
+            self._history,
+            world.occupancy,
+            world.entropy,
+            queues.head_class,
+            queues.head_delay,
+            self._delay_horizon,
+            vectors,
+        )
+        return vectors
 
     def reveal(self, privilege: Privilege) -> Secrets | None:
         """The hidden state that an oracle of this privilege may see, None without privilege."""
@@ -105,7 +119,7 @@ class Simulator:
             raise UserError(f"channels have shape {channels.shape}, not {facts.channel.shape}")
         in_range = serve_slot(
             self.slot,
-            self.scenario.history,
+            self._history,
             channels,
             self.world.occupancy,
             self.world.arrivals,
