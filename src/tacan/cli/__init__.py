@@ -10,7 +10,16 @@ from rich.console import Console
 from rich.markup import escape
 
 import tacan
-from tacan.cli import control, evaluate, policies, record, scenario, train
+from tacan.cli import (
+    control,
+    evaluate,
+    lab,
+    policies,
+    record,
+    reproduce,
+    scenario,
+    train,
+)
 from tacan.errors import UserError
 
 app = typer.Typer(
@@ -23,10 +32,12 @@ app = typer.Typer(
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(control.app, name="control")
 app.command()(record.record)
+app.command()(lab.lab)
 app.command()(policies.policies)
 app.command()(train.train)
 app.command()(train.export)
 app.command()(evaluate.evaluate)
+app.command()(reproduce.reproduce)
 
 
 def _print_version(wanted: bool) -> None:

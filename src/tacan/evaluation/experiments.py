@@ -22,9 +22,9 @@ from tacan.evaluation.protocol import MIXED, Protocol
 from tacan.evaluation.records import COLUMNS, frame_of
 from tacan.evaluation.replay import Contender, Progress, replay, slots_to_play
 from tacan.evaluation.results import Result
+from tacan.policies import frozen
 from tacan.policies.assignment import ServiceOrder
 from tacan.policies.catalogue import list_policies
-from tacan.policies.frozen import shipped
 from tacan.scenario import Scenario
 
 TACAN, MLP, MATCHED = "tacan", "mlp", "mlp-matched"
@@ -234,7 +234,7 @@ def code_digest() -> str:
 
 def policy_digest(reference: str) -> str:
     """A hash of a shipped policy's files; the others are part of the code."""
-    files = shipped().get(reference)
+    files = frozen.shipped().get(reference)
     if files is None:
         return "code"
     found = hashlib.sha256()

@@ -15,9 +15,10 @@ from tacan.evaluation.ledger import Ledger
 from tacan.evaluation.protocol import Protocol, fixed_load
 from tacan.evaluation.replay import Progress, play
 from tacan.observation import Observation
+from tacan.policies import frozen
 from tacan.policies.assignment import ServiceOrder
 from tacan.policies.catalogue import build_policy
-from tacan.policies.frozen import FrozenPolicy, load_policy, shipped
+from tacan.policies.frozen import FrozenPolicy, load_policy
 from tacan.policies.policy import Scores
 from tacan.scenario import Scenario
 from tacan.simulator.simulator import Privilege, Secrets
@@ -38,6 +39,7 @@ TRAINING_COLUMNS = {
     "slots": pl.Float64,
     "metric": pl.String,
     "value": pl.Float64,
+    "parameters": pl.Int64,
 }
 CURVES = ("packet_access", "assignment_success", "reward")
 """What of a training curve is reported."""
@@ -128,11 +130,11 @@ def training_curves(names: Iterable[str], scenario: Scenario) -> pl.DataFrame:
     """The training curves that the shipped policies carry in their files."""
     rows: list[dict[str, Any]] = []
     for name in names:
-        for seed, path in sorted(shipped()[name].items()):
+        for seed, path in sorted(frozen.shipped()[name].items()):
             metadata = load_policy(path, scenario).metadata
             rows += [
                 {"policy": name, "seed": seed, "slots": point["slots"], "metric": metric,
-                 "value": point[metric]}
+                 "value": point[metric], "parameters": metadata["parameters"]}
                 for point in _points(metadata, f"{name}, seed {seed}")
                 for metric in CURVES
                 if metric in point
