@@ -7,20 +7,26 @@ missed while it was late is kept for it: its memory sees every slot once, in ord
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from tacan.controller.history import blank_observation
 from tacan.controller.messages import Source
 from tacan.controller.worker import PolicyFactory, PolicyWorker
 from tacan.observation import Observation
 from tacan.policies.policy import Policy, Scores
+from tacan.scenario import Scenario
 from tacan.simulator.streams import EpisodeKeys
 
 MOST_UNSEEN = 256
 """Slots kept for a policy that is late; beyond that its memory begins anew."""
+
+SWITCH_INTERVAL = 1e-4
+"""Seconds after which Python takes turns between the policy's thread and the loop (usual: 5 ms)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +54,14 @@ class Decider:
     """Asks the policy within its deadline; falls back to Greedy for the slot, and says so."""
 
     def __init__(
-        self, factory: PolicyFactory, fallback: Policy, keys: EpisodeKeys, limits: Limits
+        self,
+        scenario: Scenario,
+        factory: PolicyFactory,
+        fallback: Policy,
+        keys: EpisodeKeys,
+        limits: Limits,
     ) -> None:
+        self._scenario = scenario
         self._factory = factory
         self._fallback = fallback
         self._keys = keys
@@ -61,13 +73,21 @@ class Decider:
 
     def start(self) -> None:
         """Build the first policy here, so that its faults are named before anything runs."""
-        self._worker = PolicyWorker(self._factory, self._keys, self._factory())
+        policy = self._factory()
+        blank = blank_observation(self._scenario)
+        for asked in (policy, self._fallback):  # compilation must not cost the first decision
+            asked.start(self._keys)
+            asked.score(blank)
+        self._worker = PolicyWorker(self._factory, self._keys, policy)
         self._fallback.start(self._keys)
+        self._switch_interval = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_INTERVAL)
 
     def stop(self, patience: float) -> bool:
         """Let the worker end; whether it did within ``patience`` seconds."""
         if self._worker is None:
             return True
+        sys.setswitchinterval(self._switch_interval)
         self._worker.leave()
         ended = self._worker.join(patience)
         self._worker = None

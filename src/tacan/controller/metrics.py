@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -16,9 +17,16 @@ class Histogram:
     def __init__(self) -> None:
         self.counts = [0] * (len(BUCKETS) + 1)
         self.sum = 0.0
+        self.kept: array[float] | None = None
+
+    def keep(self) -> None:
+        """Keep every duration from now on, for a benchmark."""
+        self.kept = array("d")
 
     def add(self, seconds: float) -> None:
         """Count one duration."""
+        if self.kept is not None:
+            self.kept.append(seconds)
         self.counts[bisect_left(BUCKETS, seconds)] += 1
         self.sum += seconds
 

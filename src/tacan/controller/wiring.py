@@ -105,6 +105,7 @@ def build_controller(
         intake=Intake(scenario.history, safety.max_age_ms * MILLI),
         history=History(scenario),
         decider=Decider(
+            scenario,
             lambda: policy_of(settings, folder, scenario),
             GreedyPolicy(),
             EpisodeKeys.of(Domain.EVALUATION, settings.policy_seed, 0),

@@ -8,6 +8,7 @@ zero in one of them would keep os-ken's parser busy for ever.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from tacan.controller.actuators.openflow_messages import (
@@ -42,7 +43,10 @@ HEADER = struct.Struct("!BBHI")
 HELLO_ELEMENT = struct.Struct("!HH")
 EXPERIMENTER = struct.Struct("!II")
 BUNDLE_CONTROL = struct.Struct("!IHH")
+BUNDLE_STEP_LENGTH = HEADER.size + EXPERIMENTER.size + BUNDLE_CONTROL.size
+XID = struct.Struct("!I")
 LONGEST_MESSAGE = 65_535
+MOST_TEMPLATES = 4_096
 ATOMIC = ofproto_v1_3.ONF_BF_ATOMIC | ofproto_v1_3.ONF_BF_ORDERED
 BUNDLE_EXPERIMENTER = ofproto_common.ONF_EXPERIMENTER_ID
 
@@ -159,16 +163,48 @@ def _experimenter(data: bytes, xid: int) -> Message:
     return BundleReply(xid, step)
 
 
+def _steering(in_port: int, output: int, priority: int, cookie: int, lease: int) -> Any:
+    parser = ofproto_v1_3_parser
+    action = parser.OFPActionOutput(output, ofproto_v1_3.OFPCML_NO_BUFFER)
+    return parser.OFPFlowMod(
+        PROTOCOL,
+        cookie=cookie,
+        command=ofproto_v1_3.OFPFC_ADD,
+        hard_timeout=lease,
+        priority=priority,
+        flags=ofproto_v1_3.OFPFF_SEND_FLOW_REM,
+        match=parser.OFPMatch(in_port=in_port),
+        instructions=[parser.OFPInstructionActions(ofproto_v1_3.OFPIT_APPLY_ACTIONS, [action])],
+    )
+
+
+def _deletion(cookie: int, mask: int, in_port: int | None) -> Any:
+    parser = ofproto_v1_3_parser
+    return parser.OFPFlowMod(
+        PROTOCOL,
+        cookie=cookie,
+        cookie_mask=mask,
+        table_id=0,
+        command=ofproto_v1_3.OFPFC_DELETE,
+        out_port=ofproto_v1_3.OFPP_ANY,
+        out_group=ofproto_v1_3.OFPG_ANY,
+        match=parser.OFPMatch() if in_port is None else parser.OFPMatch(in_port=in_port),
+    )
+
+
 class Encoder:
     """Makes messages, each with the next xid."""
 
     def __init__(self) -> None:
         self._xid = 0
+        self._made: dict[tuple[int | None, ...], bytes] = {}
+
+    def _next_xid(self) -> int:
+        self._xid = self._xid % 0xFFFF_FFFF + 1
+        return self._xid
 
     def _serialised(self, message: Any, xid: int | None = None) -> tuple[int, bytes]:
-        if xid is None:
-            self._xid = self._xid % 0xFFFF_FFFF + 1
-            xid = self._xid
+        xid = self._next_xid() if xid is None else xid
         message.set_xid(xid)
         message.serialize()
         return xid, bytes(message.buf)
@@ -213,49 +249,39 @@ class Encoder:
         self, in_port: int, output: int, *, priority: int, cookie: int, lease: int
     ) -> tuple[int, bytes]:
         """Add the rule in_port -> output, in place of the one there; it dies after its lease."""
-        parser = ofproto_v1_3_parser
-        action = parser.OFPActionOutput(output, ofproto_v1_3.OFPCML_NO_BUFFER)
-        apply_now = parser.OFPInstructionActions(ofproto_v1_3.OFPIT_APPLY_ACTIONS, [action])
-        return self._serialised(
-            parser.OFPFlowMod(
-                PROTOCOL,
-                cookie=cookie,
-                command=ofproto_v1_3.OFPFC_ADD,
-                hard_timeout=lease,
-                priority=priority,
-                flags=ofproto_v1_3.OFPFF_SEND_FLOW_REM,
-                match=parser.OFPMatch(in_port=in_port),
-                instructions=[apply_now],
-            )
-        )
+        key = (in_port, output, priority, cookie, lease)
+        return self._stamped(key, lambda: _steering(*key))
 
     def delete(self, *, cookie: int, mask: int, in_port: int | None = None) -> tuple[int, bytes]:
         """Remove the rules whose cookie fits, of one port or of all."""
-        parser = ofproto_v1_3_parser
-        match = parser.OFPMatch() if in_port is None else parser.OFPMatch(in_port=in_port)
-        return self._serialised(
-            parser.OFPFlowMod(
-                PROTOCOL,
-                cookie=cookie,
-                cookie_mask=mask,
-                table_id=0,
-                command=ofproto_v1_3.OFPFC_DELETE,
-                out_port=ofproto_v1_3.OFPP_ANY,
-                out_group=ofproto_v1_3.OFPG_ANY,
-                match=match,
-            )
-        )
+        return self._stamped((cookie, mask, in_port), lambda: _deletion(cookie, mask, in_port))
+
+    def _stamped(self, key: tuple[int | None, ...], make: Callable[[], Any]) -> tuple[int, bytes]:
+        """A message that was made before needs only its new xid."""
+        known = self._made.get(key)
+        if known is None:
+            if len(self._made) >= MOST_TEMPLATES:
+                self._made.clear()
+            xid, data = self._serialised(make())
+            self._made[key] = data
+            return xid, data
+        xid = self._next_xid()
+        return xid, known[:4] + XID.pack(xid) + known[8:]
 
     def bundle(self, number: int, step: int) -> tuple[int, bytes]:
         """Open, close or commit an atomic bundle."""
-        return self._serialised(
-            ofproto_v1_3_parser.ONFBundleCtrlMsg(PROTOCOL, number, step, ATOMIC, [])
+        xid = self._next_xid()
+        data = (
+            HEADER.pack(VERSION, ofproto_v1_3.OFPT_EXPERIMENTER, BUNDLE_STEP_LENGTH, xid)
+            + EXPERIMENTER.pack(BUNDLE_EXPERIMENTER, ofproto_v1_3.ONF_ET_BUNDLE_CONTROL)
+            + BUNDLE_CONTROL.pack(number, step, ATOMIC)
         )
+        return xid, data
 
     def bundled(self, number: int, message: tuple[int, bytes]) -> bytes:
         """A message as part of a bundle; it keeps its xid, by which errors name it."""
         xid, data = message
-        length = HEADER.size + EXPERIMENTER.size + BUNDLE_CONTROL.size + len(data)
+        length = BUNDLE_STEP_LENGTH + len(data)
         return (
             HEADER.pack(VERSION, ofproto_v1_3.OFPT_EXPERIMENTER, length, xid)
             + EXPERIMENTER.pack(BUNDLE_EXPERIMENTER, ofproto_v1_3.ONF_ET_BUNDLE_ADD_MESSAGE)

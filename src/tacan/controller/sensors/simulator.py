@@ -40,7 +40,8 @@ class SimulatedRadio:
         self._seed, self._episode = seed, episode
         self._load = None if load == "mixed" else scenario.load_index(load)
         self._left = slots or None
-        self._step_ns = int(slot_seconds * NANOSECONDS)
+        self.step_ns = int(slot_seconds * NANOSECONDS)
+        self.slot_ends_ns = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -66,12 +67,14 @@ class SimulatedRadio:
 
     async def read(self, patience: float) -> Sequence[Report]:
         """The next slot; if slots last some time, when it is over."""
-        if self._step_ns:
+        if self.step_ns:
             until = self._clock.monotonic_ns() + int(patience * NANOSECONDS)
             await self._clock.sleep_until(min(self._due_ns, until))
-            if self._clock.monotonic_ns() < self._due_ns:
+            now = self._clock.monotonic_ns()
+            if now < self._due_ns:
                 return ()
-            self._due_ns += self._step_ns
+            # a slot lasts its full time from when it is noticed: one that is late delays the others
+            self.slot_ends_ns = self._due_ns = now + self.step_ns
         if not self._played:
             self.play((NO_CHANNEL,) * self.scenario.users)
         if self._left == 0:

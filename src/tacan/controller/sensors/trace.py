@@ -96,9 +96,12 @@ class TraceSensor:
         await self._clock.sleep_until(min(self._due_ns(self._next), until))
         now = self._clock.monotonic_ns()
         due: list[Report] = []
-        while (report := self._next) is not None and self._due_ns(report) <= now:
+        while (report := self._peek()) is not None and self._due_ns(report) <= now:
             due.append(self._advance(report))
         return due
+
+    def _peek(self) -> Report | None:
+        return self._next
 
     def _due_ns(self, report: Report) -> int:
         passed = (report.time - self._began) / self._speed
@@ -110,8 +113,8 @@ class TraceSensor:
 
     def _up_to_decision(self) -> list[Report]:
         reports: list[Report] = []
-        while self._next is not None:
-            reports.append(self._advance(self._next))
+        while (report := self._peek()) is not None:
+            reports.append(self._advance(report))
             if reports[-1].slot >= FIRST_DECISION:
                 break
         return reports

@@ -1,0 +1,124 @@
+"""``tacan lab``: policies steer real packets through a real switch, compared with the simulator."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tacan.policies.assignment import ServiceOrder
+
+if TYPE_CHECKING:
+    from tacan.controller.lab.experiment import LabRun
+    from tacan.controller.lab.ledger import Ledger
+
+POLICIES = ("random", "greedy", "genie", "window-bayes")
+MOST_NAMED = 12
+
+
+def lab(
+    slots: Annotated[int, typer.Option(min=1, max=30_000, help="Slots for each policy.")] = 400,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="A policy; may be given several times.")
+    ] = None,
+    order: Annotated[ServiceOrder, typer.Option(help="Who chooses first.")] = ServiceOrder.FIXED,
+    scenario: Annotated[str, typer.Option(help="A scenario's name or file.")] = "paper",
+    slot_ms: Annotated[float, typer.Option(min=15.0, help="How long a slot lasts.")] = 25.0,
+    datagrams: Annotated[int, typer.Option(min=1, max=32, help="UDP packets a packet.")] = 4,
+    seed: Annotated[int, typer.Option(min=0)] = 42,
+    audit: Annotated[Path | None, typer.Option(help="Keep the controller's audit log.")] = None,
+) -> None:
+    """Start a real Open vSwitch lab (as root), drive it, and account for every packet."""
+    from tacan.controller.lab.experiment import LabSettings, run_policy
+    from tacan.controller.lab.ledger import compare
+    from tacan.controller.lab.testbed import Testbed, be_quick
+    from tacan.controller.wiring import live_policy
+    from tacan.scenario import load_scenario
+
+    found = load_scenario(scenario).changed({"episode_slots": slots})
+    settings = LabSettings(found, slots, order, seed, slot_ms / 1_000.0, datagrams, audit)
+    names = policy or list(POLICIES)
+    for name in names:
+        live_policy(name, found, seed)
+    console = Console()
+    results: list[tuple[LabRun, Ledger]] = []
+    be_quick()
+    with Testbed(found.users, found.channels) as testbed:
+        for left in testbed.removed:
+            console.print(f"removed what the killed lab {left} had left behind")
+        for number, name in enumerate(names, start=1):
+            console.print(f"{name}: {slots} slots of {slot_ms:g} ms ..")
+            run = asyncio.run(run_policy(testbed, settings, name, number))
+            results.append((run, compare(run, settings)))
+    ledgers = [ledger for _, ledger in results]
+    console.print(_accounts(ledgers))
+    console.print(_latencies(results))
+    for line in _verdict(ledgers):
+        console.print(line)
+    if not all(ledger.agrees for ledger in ledgers):
+        raise typer.Exit(1)
+
+
+def _accounts(ledgers: list[Ledger]) -> Table:
+    table = Table(
+        "policy", "sent", "delivered", "predicted", "collided", "predicted", "misrouted", "lost",
+        "slots overrun", "OpenFlow errors", "fallbacks", "differs from replay",
+        title="Datagrams on the air, and what the simulator predicted",
+    )  # fmt: skip
+    for one in ledgers:
+        numbers = (
+            one.sent, one.delivered, one.predicted_delivered, one.collided, one.predicted_collided,
+            one.misrouted, one.lost, len(one.overran), one.errors, one.fallbacks,
+            one.replay_differs,
+        )  # fmt: skip
+        table.add_row(one.policy, *(str(number) for number in numbers))
+    return table
+
+
+def _latencies(results: list[tuple[LabRun, Ledger]]) -> Table:
+    table = Table("stage", "median ms", "p95 ms", "samples", title="The live path, all policies")
+    runs = [run for run, _ in results]
+    names = {
+        "aggregate": "sense: report to observation",
+        "decide": "decide: policy and assignment",
+        "rules": "rules",
+        "encode": "encode: OpenFlow messages",
+        "barrier": "barrier round trip (bundle confirmed)",
+    }
+    for key, title in names.items():
+        _row(table, title, np.concatenate([np.asarray(run.stages[key]) for run in runs]))
+    after = np.concatenate([ledger.first_after_barrier for _, ledger in results])
+    whole = np.concatenate([ledger.first_packet for _, ledger in results])
+    _row(table, "first packet on the new channel, after the barrier (6 ms guard)", after)
+    _row(table, "first packet on the new channel, from the start of the slot", whole)
+    return table
+
+
+def _row(table: Table, title: str, seconds: np.ndarray) -> None:
+    if seconds.size:
+        middle, high = np.percentile(seconds, [50, 95]) * 1_000.0
+        table.add_row(title, f"{middle:.3f}", f"{high:.3f}", str(seconds.size))
+
+
+def _verdict(ledgers: list[Ledger]) -> list[str]:
+    lines = []
+    for one in ledgers:
+        if one.overran:
+            named = ", ".join(map(str, one.overran[:MOST_NAMED]))
+            more = ", .." if len(one.overran) > MOST_NAMED else ""
+            lines.append(f"{one.policy}: overrun and excluded: slots {named}{more}")
+        if one.different:
+            named = ", ".join(map(str, one.different[:MOST_NAMED]))
+            lines.append(f"{one.policy}: DIFFERS from the prediction in slots {named}")
+    total = sum(one.sent for one in ledgers)
+    agree = all(one.agrees for one in ledgers)
+    lines.append(
+        f"{total} datagrams: "
+        + ("every one fared as predicted" if agree else "some did not fare as predicted")
+    )
+    return lines

@@ -1,0 +1,1 @@
+"""A real Open vSwitch between real packets and simulated primary users (docs/lab.md)."""
