@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+
 from tacan.networks.network import Judgement
 from tacan.observation import Observation
 from tacan.scenario import load_scenario
@@ -137,7 +138,7 @@ def test_taken_channels_have_no_probability() -> None:
 
 
 def test_learning_rate_warms_up_and_anneals() -> None:
-    """3e-4 after 3 % of the run, the mean of both ends half-way down the cosine, 1e-5 at its end."""
+    """3e-4 after 3 % of the run, half-way down the cosine the mean of both ends, then 1e-5."""
     settings = TrainingSettings()
     assert learning_rate(settings, 0.015) == pytest.approx(1.5e-4)
     assert learning_rate(settings, 0.03) == pytest.approx(3e-4)

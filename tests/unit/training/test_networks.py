@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+
 from tacan.errors import UserError
 from tacan.networks.catalogue import build_network
 from tacan.networks.contexts import DecisionTensors

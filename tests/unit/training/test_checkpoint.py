@@ -1,0 +1,140 @@
+"""Runs that cannot be lost: checkpoints, damage, resuming."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from tacan.errors import UserError
+from tacan.scenario import load_scenario
+from tacan.training.checkpoint import load_checkpoint, save_checkpoint
+from tacan.training.learner import TrainingDivergedError
+from tacan.training.run import CHECKPOINT, Run, resume_run, start_run
+from tacan.training.settings import load_settings
+
+SMALL = {
+    "steps": 240,
+    "cloning_steps": 80,
+    "rollout_episodes": 2,
+    "minibatch_slots": 20,
+    "threads": 1,
+}
+
+
+def small_run(folder: Path, method: str = "mlp", **changes: object) -> Run:
+    """A run of two cloning and six PPO rollouts on the tiny scenario."""
+    settings = load_settings(changes=SMALL | changes)
+    return start_run(method, load_scenario("tiny"), settings, 3, folder)
+
+
+def weights(run: Run) -> dict[str, torch.Tensor]:
+    """The network's weights by name."""
+    return run.learner.network.state_dict()
+
+
+def test_a_resumed_run_ends_in_the_same_weights(tmp_path: Path) -> None:
+    """Stopping after any rollout and resuming changes no bit of the final weights."""
+    whole = small_run(tmp_path / "whole", "tacan")
+    while whole.iteration < whole.iterations:
+        whole.advance()
+    for stop in (0, 1, 4):
+        folder = tmp_path / f"cut-{stop}"
+        run = small_run(folder, "tacan")
+        for _ in range(stop):
+            run.advance()
+        del run
+        run = resume_run(folder)
+        assert run.iteration == stop
+        while run.iteration < run.iterations:
+            run.advance()
+        for name, tensor in weights(whole).items():
+            assert torch.equal(tensor, weights(run)[name]), name
+        assert run.curve == whole.curve
+
+
+def test_damage_is_noticed(tmp_path: Path) -> None:
+    """A flipped bit, a missing end and a foreign file are each refused with what is wrong."""
+    run = small_run(tmp_path)
+    path = tmp_path / CHECKPOINT
+    good = path.read_bytes()
+    flipped = bytearray(good)
+    flipped[len(good) // 2] ^= 1
+    for content, complaint in [
+        (bytes(flipped), "checksum does not match"),
+        (good[:-10], "checksum does not match"),
+        (b"PK\x03\x04 something else", "not a TACAN checkpoint"),
+        (b"", "not a TACAN checkpoint"),
+    ]:
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=complaint):
+            resume_run(tmp_path)
+    path.unlink()
+    with pytest.raises(UserError, match="cannot be read"):
+        resume_run(tmp_path)
+    assert run.iteration == 0
+
+
+def test_a_full_disk_keeps_the_last_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When a write fails the sentence says so, and the old file is there, whole, and alone."""
+    run = small_run(tmp_path)
+    before = (tmp_path / CHECKPOINT).read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UserError, match="No space left on device"):
+        run.advance()
+    assert (tmp_path / CHECKPOINT).read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == [CHECKPOINT]
+    monkeypatch.undo()
+    assert resume_run(tmp_path).iteration == 0
+
+
+def test_a_second_run_does_not_overwrite_the_first(tmp_path: Path) -> None:
+    """Starting where a run lies is refused, and says how to go on with it."""
+    small_run(tmp_path)
+    with pytest.raises(UserError, match="already holds a run; resume it"):
+        small_run(tmp_path)
+
+
+def test_divergence_stops_the_run_at_the_last_good_checkpoint(tmp_path: Path) -> None:
+    """Weights that are not numbers end the run in a sentence; the checkpoint stays as it was."""
+    run = small_run(tmp_path)
+    for _ in range(3):
+        run.advance()
+    with torch.no_grad():
+        next(run.learner.network.parameters()).fill_(float("nan"))
+    with pytest.raises((TrainingDivergedError, ValueError), match=r"diverged|NaN"):
+        run.advance()
+    again = resume_run(tmp_path)
+    assert again.iteration == 3
+    assert all(torch.isfinite(tensor).all() for tensor in weights(again).values())
+
+
+def test_a_checkpoint_of_other_weights_is_refused(tmp_path: Path) -> None:
+    """Weights of another method do not slip into a network."""
+    small_run(tmp_path, "mlp")
+    saved = load_checkpoint(tmp_path / CHECKPOINT)
+    save_checkpoint(tmp_path / CHECKPOINT, type(saved)(**{**vars(saved), "method": "mlp-matched"}))
+    with pytest.raises(UserError, match="do not fit method 'mlp-matched'"):
+        resume_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"steps": 0}, "steps = 0"),
+        ({"discount": 1.5}, "discount = 1.5"),
+        ({"epoch": 2}, "epoch is not a known key"),
+        ({"advantages": "magic"}, "advantages = 'magic'"),
+    ],
+)
+def test_impossible_settings_are_refused(changes: dict[str, object], complaint: str) -> None:
+    """One sentence names the key and the value."""
+    with pytest.raises(UserError, match=complaint):
+        load_settings(changes=changes)
