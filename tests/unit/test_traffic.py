@@ -141,7 +141,7 @@ def test_loads_share_placement_and_users() -> None:
 
 
 def test_placement_is_redrawn_every_episode_or_persists_for_a_seed() -> None:
-    """``persistent`` keeps every device on its channel in all episodes of a seed, not of another."""
+    """``persistent`` keeps devices on their channels in all episodes of a seed, not of another."""
     redrawn = draw_world(load_scenario("paper"), 5).device_channel
     assert len(np.unique(redrawn, axis=0)) == 5
     scenario = load_scenario("persistent")
