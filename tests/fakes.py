@@ -99,6 +99,29 @@ def bits(world: World, row: int) -> str:
     return digest.hexdigest()
 
 
+def view(occupancy: list[list[int]], slot: int | None = None) -> Observation:
+    """One controller's view of these slots (rows, oldest first) of every channel; queues empty."""
+    rows = np.array([occupancy], dtype=np.uint8)
+    return Observation(
+        occupancy=rows,
+        entropy=np.zeros(rows.shape, dtype=np.float32),
+        queue_class=np.full((1, 1), -1, dtype=np.int8),
+        queue_delay=np.zeros((1, 1), dtype=np.int32),
+        slot=rows.shape[1] if slot is None else slot,
+    )
+
+
+def see(policy: Policy, slots: list[list[int]], history: int = 1) -> list[np.ndarray]:
+    """A policy's scores [K] before each of these slots and after the last; H slots shown a time."""
+    channels = len(slots[0])
+    padded = [[0] * channels] * history + slots
+    policy.start(EpisodeKeys.of(Domain.TRAINING, 3, 0))
+    return [
+        np.array(policy.score(view(padded[slot : slot + history], slot))[0, 0])
+        for slot in range(len(slots) + 1)
+    ]
+
+
 @dataclass
 class Slot:
     """One slot as it was played."""
@@ -116,7 +139,8 @@ def play(policy: Policy, world: World, order: ServiceOrder = ServiceOrder.FIXED)
     while not simulator.done:
         observation = simulator.observe()
         scores = policy.score(observation, simulator.reveal(policy.privilege))
-        channels = assign(scores, service_order(order, observation))
+        line = np.ascontiguousarray(service_order(order, observation))
+        channels = assign(np.ascontiguousarray(scores, dtype=np.float64), line)
         yield Slot(observation, scores, channels, simulator.step(channels))
 
 
