@@ -30,14 +30,14 @@ PRIMARY: tuple[Colour, ...] = ((230, 159, 0), (86, 180, 233), (0, 114, 178))
 NAMES = ("URLLC", "mMTC", "eMBB")
 """of the classes, as the field spells them"""
 ON_AIR = np.array([IDLE, *PRIMARY], dtype=np.uint8)
-GREEN: Colour = (0, 130, 95)
-PURPLE: Colour = (190, 70, 150)
+GREEN: Colour = (0, 120, 88)
+PINK: Colour = (204, 121, 167)
 BLACK: Colour = (0, 0, 0)
 
 DELIVERED: Outcome = (GREEN, GREEN, PAPER, "delivered a packet")
 STANDBY: Outcome = (PAPER, GREEN, GREEN, "free, no packet")
 HIT_PRIMARY: Outcome = (BLACK, BLACK, PAPER, "hit a primary user")
-HIT_SECONDARY: Outcome = (PURPLE, PURPLE, PAPER, "hit one another")
+HIT_SECONDARY: Outcome = (PINK, PINK, BLACK, "hit one another")
 """Fill, border and ink of a secondary user's box, and what it means."""
 
 VISIBLE_SLOTS = 36
