@@ -23,6 +23,7 @@ import numpy.typing as npt
 from numba import njit
 
 from tacan.observation import Observation
+from tacan.policies.load_posterior import to_shares
 from tacan.policies.placement_prior import hazard_prior
 from tacan.policies.policy import Scores
 from tacan.scenario import Scenario
@@ -82,14 +83,17 @@ class BayesFilterPolicy:
 
 
 @njit(cache=True)
-def _log_evidence(hazards: Any, onsets: Any, log_weights: Any, stayed: Any, turned: Any) -> Any:
-    """L(n0, n1) under one load: the log of a sum of exponentials, over the hazards [J]."""
+def _log_evidence(
+    hazards: Any, onsets: Any, log_weights: Any, load: Any, stayed: Any, turned: Any
+) -> Any:
+    """L(n0, n1) under a load: the log of a sum of exponentials, over the hazards [loads, J]."""
     top = -np.inf
-    for j in range(hazards.shape[0]):
-        top = max(top, log_weights[j] - hazards[j] * stayed + onsets[j] * turned)
+    for j in range(log_weights.shape[0]):
+        top = max(top, log_weights[j] - hazards[load, j] * stayed + onsets[load, j] * turned)
     total = 0.0
-    for j in range(hazards.shape[0]):
-        total += np.exp(log_weights[j] - hazards[j] * stayed + onsets[j] * turned - top)
+    for j in range(log_weights.shape[0]):
+        log_term = log_weights[j] - hazards[load, j] * stayed + onsets[load, j] * turned
+        total += np.exp(log_term - top)
     return top + np.log(total)
 
 
@@ -101,7 +105,7 @@ def _fill_evidence(hazards: Any, onsets: Any, log_weights: Any, evidence: Any) -
             for turned in range(evidence.shape[2]):
                 if stayed + 2 * turned < evidence.shape[1] + 2:
                     evidence[load, stayed, turned] = _log_evidence(
-                        hazards[load], onsets[load], log_weights, stayed, turned
+                        hazards, onsets, log_weights, load, stayed, turned
                     )
 
 
@@ -112,7 +116,7 @@ def _look_up(
     width = evidence.shape[1]
     if stayed < width and turned < evidence.shape[2] and stayed + 2 * turned < width + 2:
         return evidence[load, stayed, turned]
-    return _log_evidence(hazards[load], onsets[load], log_weights, stayed, turned)
+    return _log_evidence(hazards, onsets, log_weights, load, stayed, turned)
 
 
 @njit(cache=True, nogil=True)
@@ -131,29 +135,28 @@ def _filter(
 ) -> None:
     rows, channels = busy.shape
     loads = log_load.shape[0]
-    now = np.empty((loads, channels))
+    log_stays = np.empty((channels, loads))
     share = np.empty(loads)
     for b in range(rows):
-        if seen:
-            for k in range(channels):
-                if not busy[b, k]:
-                    turned[b, k] += occupancy[b, k]
-                    stayed[b, k] += 1 - occupancy[b, k]
-                busy[b, k] = occupancy[b, k] != 0
         for load in range(loads):
             share[load] = log_load[load]
-            for k in range(channels):
-                now[load, k] = _look_up(
+        for k in range(channels):
+            on_air = occupancy[b, k] != 0
+            if seen and not busy[b, k]:
+                turned[b, k] += on_air
+                stayed[b, k] += not on_air
+            busy[b, k] = seen and on_air
+            for load in range(loads):
+                before = _look_up(
                     hazards, onsets, log_weights, evidence, load, stayed[b, k], turned[b, k]
                 )
-                share[load] += now[load, k]
-        share[:] = np.exp(share - share.max())
-        share /= share.sum()
-        for k in range(channels):
-            mean = 0.0
-            for load in range(loads):
                 after = _look_up(
                     hazards, onsets, log_weights, evidence, load, stayed[b, k] + 1, turned[b, k]
                 )
-                mean += share[load] * np.exp(after - now[load, k])
-            scores[b, 0, k] = mean - 1.0 if busy[b, k] else mean
+                share[load] += before
+                log_stays[k, load] = after - before
+        to_shares(share)
+        for k in range(channels):
+            scores[b, 0, k] = -1.0 if busy[b, k] else 0.0
+            for load in range(loads):
+                scores[b, 0, k] += share[load] * np.exp(log_stays[k, load])

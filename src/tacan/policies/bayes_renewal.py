@@ -21,6 +21,7 @@ import numpy.typing as npt
 from numba import njit
 
 from tacan.observation import Observation
+from tacan.policies.load_posterior import to_shares
 from tacan.policies.placement_prior import placement_prior
 from tacan.policies.policy import Scores
 from tacan.policies.renewal import return_law
@@ -30,8 +31,9 @@ from tacan.simulator.streams import EpisodeKeys
 
 LONGEST_RETURN = 256
 """A channel busy for longer counts as busy for so long."""
-SMALLEST_PROBABILITY = 1e-12
-"""Keeps the posterior finite when a channel does what no composition can (live radios)."""
+SMALLEST_OUTLASTING, SMALLEST_RETURN = 1e-12, 1e-14
+"""Keep the posterior finite when a channel does what no composition can (live radios); a busy
+period that is longer than any can be is then expected to go on."""
 
 
 class BayesRenewalPolicy:
@@ -49,8 +51,8 @@ class BayesRenewalPolicy:
         outlasts = 1.0 - np.cumsum(returns, axis=2)
         self._channels = scenario.channels
         self._weights = prior.weights.astype(np.float32)
-        self._returns = _by_return(returns)
-        self._outlasts = _by_return(outlasts)
+        self._returns = _by_return(np.maximum(returns, SMALLEST_RETURN))
+        self._outlasts = _by_return(np.maximum(outlasts, SMALLEST_OUTLASTING))
         with np.errstate(divide="ignore"):  # a load that never occurs has no mass
             self._log_load = np.log(scenario.load.probabilities)
 
@@ -80,9 +82,8 @@ class BayesRenewalPolicy:
 
 
 def _by_return(law: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """[loads, J, d] as [d, loads, J], what cannot be made barely possible."""
-    floored = np.maximum(law, SMALLEST_PROBABILITY)
-    return np.ascontiguousarray(floored.transpose(2, 0, 1), dtype=np.float32)
+    """[loads, J, d] as [d, loads, J]."""
+    return np.ascontiguousarray(law.transpose(2, 0, 1), dtype=np.float32)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -124,7 +125,8 @@ def _filter(
     idle_next = np.empty((channels, loads))
     share = np.empty(loads)
     for b in range(rows):
-        share[:] = log_load
+        for load in range(loads):
+            share[load] = log_load[load]
         for k in range(channels):
             if seen and occupancy[b, k]:
                 busy_slots[b, k] = min(busy_slots[b, k] + 1, longest - 1)
@@ -137,8 +139,7 @@ def _filter(
                 evidence = max(_dot(weights, outlasts[age, load]), np.float32(1e-30))
                 idle_next[k, load] = _dot(weights, returns[age + 1, load]) / evidence
                 share[load] += np.log(evidence)
-        share[:] = np.exp(share - share.max())
-        share /= share.sum()
+        to_shares(share)
         for k in range(channels):
             scores[b, 0, k] = 0.0
             for load in range(loads):

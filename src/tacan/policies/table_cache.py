@@ -47,7 +47,7 @@ def load_or_make(
     except FileNotFoundError:
         pass
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        log.warning("cache file %s is damaged, made anew: %s", path, error)
+        log.warning("cache file %s cannot be read, made anew: %s", path, error)
     tables = make()
     try:
         _write(path, tables)
