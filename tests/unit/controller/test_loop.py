@@ -1,0 +1,156 @@
+"""The cycle: what is applied, withheld, withdrawn and written down."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller_fakes import ScriptedPolicy, make_rig, prefers, report
+from tacan.controller.audit import AuditError, check_audit
+from tacan.errors import UserError
+
+
+def test_each_slot_is_decided_and_applied_and_the_end_withdraws() -> None:
+    """Three slots give three plans of Greedy's idle channels, then an empty one."""
+    rig = make_rig([[report(slot, busy=[0, 2])] for slot in range(3)])
+    rig.run()
+    assert rig.actuator.channels == [(1, 3), (1, 3), (1, 3), (-1, -1)]
+    assert rig.sensor.stopped
+    assert rig.actuator.stopped
+
+
+def test_down_and_masked_channels_are_left_out() -> None:
+    """Channel 1 is masked, 3 is down: the busy ones are all that is left."""
+    rig = make_rig([[report(0, busy=[0, 2])]], masked=frozenset({1}))
+    rig.actuator.down_channels = frozenset({3})
+    rig.run()
+    assert rig.actuator.channels[0] == (0, 2)
+
+
+def test_nan_scores_fall_back_to_greedy_and_are_counted() -> None:
+    """The loop goes on with Greedy's channels."""
+    rig = make_rig(
+        [[report(0, busy=[0, 2])]], lambda: ScriptedPolicy(lambda _: np.full((1, 1, 4), np.nan))
+    )
+    rig.run()
+    assert rig.actuator.channels[0] == (1, 3)
+    assert rig.sources["fallback: scores not numbers"] == 1
+
+
+def test_shadow_mode_decides_and_logs_but_does_not_act(tmp_path: Path) -> None:
+    """The log holds the decision; the actuator was never asked."""
+    log = tmp_path / "audit.jsonl"
+    rig = make_rig([[report(0, busy=[0, 2])]], shadow=True, audit=log)
+    rig.run()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert rig.actuator.plans == []
+    assert lines[0]["decided"] == [1, 3]
+    assert lines[0]["shadow"] is True
+
+
+def test_a_pause_holds_the_plan_and_silence_withdraws_it() -> None:
+    """Without news the plan is renewed for five seconds, then everybody is silent."""
+    rig = make_rig([[report(0)], [], [], [report(1, time=9.0)]], step=3.0)
+    rig.run()
+    assert rig.actuator.channels == [(0, 1), (0, 1), (-1, -1), (0, 1), (-1, -1)]
+    assert rig.sources["withdrawn: sensor silent"] == 1
+
+
+def test_silence_can_be_told_to_hold() -> None:
+    """With on_silence = hold the plan stays."""
+    rig = make_rig([[report(0)], [], []], step=9.0, withdraw=False)
+    rig.run()
+    assert rig.actuator.channels[:3] == [(0, 1)] * 3
+
+
+def test_a_failing_actuator_is_counted_and_tried_again() -> None:
+    """The loop survives, says so in health, and the next plan goes out."""
+    rig = make_rig([[report(0)], [report(1)]])
+    rig.actuator.failing = True
+    rig.run(cycles=1)
+    assert rig.loop.parts.metrics.events["actuator_failures"] == 1
+    assert rig.loop.trouble == "actuator: told to fail"
+
+
+def test_the_interval_skips_ticks_instead_of_rushing() -> None:
+    """A pause of 3.5 s at an interval of 0.5 s costs seven ticks, not seven hasty decisions."""
+    rig = make_rig([[report(0)], [report(1)], [report(2)]], interval=0.5, step=3.5)
+    rig.run()
+    assert rig.loop.parts.metrics.events["skipped_ticks"] >= 6
+    assert len(rig.actuator.plans) == 4
+
+
+def test_a_wall_clock_that_jumps_changes_nothing_but_the_log(tmp_path: Path) -> None:
+    """Set back a day between two slots: the same plans, and the log shows the jump."""
+    log = tmp_path / "audit.jsonl"
+    rig = make_rig([[report(0)], [report(1)]], audit=log)
+    times = iter([1.7e9, 1.7e9 - 86_400.0, 1.7e9])
+    rig.clock.wall = lambda: next(times)  # type: ignore[method-assign]
+    rig.run()
+    stamps = [json.loads(line)["time"] for line in log.read_text().splitlines()]
+    assert rig.actuator.channels == [(0, 1), (0, 1), (-1, -1)]
+    assert stamps[1] == stamps[0] - 86_400.0
+
+
+def test_a_restart_starts_the_policys_memory_anew() -> None:
+    """The policy is started at the beginning and again when the radio restarts."""
+    policy = ScriptedPolicy(lambda _: prefers(2, 3))
+    rig = make_rig([[report(8)], [report(9)], [report(0, time=10.0, restart=True)]], lambda: policy)
+    rig.run()
+    assert policy.slots == [1]
+    assert policy.starts == 3  # the trial at the start, the run, the restart
+
+
+def test_several_new_slots_are_one_decision_but_all_are_remembered() -> None:
+    """Three slots in one batch: one plan, and the policy saw each slot once."""
+    policy = ScriptedPolicy(lambda _: prefers(2, 3))
+    rig = make_rig([[report(0), report(1), report(2)]], lambda: policy)
+    rig.run()
+    assert policy.slots == [1, 2, 3]
+    assert rig.actuator.channels == [(2, 3), (-1, -1)]
+
+
+def test_every_cycle_has_its_line(tmp_path: Path) -> None:
+    """Three cycles and the end make four numbered lines, and a missing one is noticed."""
+    log = tmp_path / "audit.jsonl"
+    make_rig([[report(slot)] for slot in range(3)], audit=log).run()
+    assert check_audit(log) == {"test": 4}
+    lines = log.read_text().splitlines()
+    log.write_text("\n".join(lines[:1] + lines[2:]) + "\n")
+    with pytest.raises(UserError, match="line 2 is record 2 of run test, where record 1 should be"):
+        check_audit(log)
+
+
+def test_a_line_says_what_was_known_decided_and_why(tmp_path: Path) -> None:
+    """Occupancy, queues, forbidden channels, channels, probabilities and runners-up."""
+    log = tmp_path / "audit.jsonl"
+    make_rig([[report(0, busy=[0])]], masked=frozenset({3}), audit=log).run()
+    line = json.loads(log.read_text().splitlines()[0])
+    assert line["known"]["occupancy"] == ["1000"]
+    assert line["known"]["queue_class"] == [0, -1]
+    assert line["known"]["forbidden"] == [3]
+    assert line["decided"] == [1, 2]
+    # Greedy's scores are -1, 0, 0: a softmax of 1/e, 1, 1 over the three allowed channels
+    first = line["why"][0]
+    assert first["probability"] == pytest.approx(1 / (2 + np.exp(-1)), abs=1e-6)
+    assert first["runner_up"] == 2
+
+
+def test_a_log_that_cannot_be_written_stops_the_loop_and_withdraws(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No decision is acted upon without its line; the error is one sentence."""
+    rig = make_rig([[report(0)], [report(1)]])
+    writes = 0
+
+    def write(_: object) -> None:
+        nonlocal writes
+        writes += 1
+        if writes > 1:
+            raise AuditError("log: No space left on device")
+
+    monkeypatch.setattr(rig.loop.parts.audit, "write", write)
+    with pytest.raises(UserError, match="No space left on device: stopped and withdrew all rules"):
+        rig.run()
+    assert rig.actuator.channels == [(0, 1), (-1, -1)]

@@ -1,0 +1,157 @@
+"""Reports over a socket: framing, limits and what is counted."""
+
+import asyncio
+import contextlib
+import json
+import struct
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from controller_fakes import TINY, report
+from tacan.controller.address import Address
+from tacan.controller.ports import SystemClock
+from tacan.controller.sensors.network import Allowance, Limits, NetworkSensor
+from tacan.controller.sensors.report_format import plain_report
+
+Talk = Callable[[NetworkSensor, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def line(slot: int) -> bytes:
+    return json.dumps(plain_report(report(slot))).encode() + b"\n"
+
+
+def with_sensor(
+    tmp_path: Path, talk: Talk, form: str = "json", limits: Limits | None = None
+) -> NetworkSensor:
+    """A sensor and one client of it."""
+    path = str(tmp_path / "sensor.sock")
+    sensor = NetworkSensor(Address("unix", path, 0), TINY, SystemClock(), form, limits)
+
+    async def run() -> None:
+        await sensor.start()
+        try:
+            reader, writer = await asyncio.open_unix_connection(path)
+            async with asyncio.timeout(10.0):
+                await talk(sensor, reader, writer)
+            writer.close()
+        finally:
+            await sensor.stop()
+
+    asyncio.run(run())
+    return sensor
+
+
+async def read_all(sensor: NetworkSensor, count: int) -> list[int]:
+    slots: list[int] = []
+    while len(slots) < count:
+        slots += [one.slot for one in await sensor.read(1.0)]
+    return slots
+
+
+@pytest.mark.parametrize("form", ["json", "msgpack"])
+def test_reports_arrive_whole_however_they_are_cut(tmp_path: Path, form: str) -> None:
+    """Two reports sent seven bytes at a time."""
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if form == "json":
+            data = line(1) + line(2)
+        else:
+            packed = [msgpack.packb(plain_report(report(slot))) for slot in (1, 2)]
+            data = b"".join(struct.pack("!I", len(one)) + one for one in packed)
+        for start in range(0, len(data), 7):
+            writer.write(data[start : start + 7])
+            await writer.drain()
+        assert await read_all(sensor, 2) == [1, 2]
+
+    with_sensor(tmp_path, talk, form)
+
+
+def test_malformed_reports_are_counted_and_the_next_one_is_taken(tmp_path: Path) -> None:
+    """Nonsense between two reports costs only itself."""
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(line(1) + b"nonsense\n" + line(2))
+        assert await read_all(sensor, 2) == [1, 2]
+
+    assert with_sensor(tmp_path, talk).counts()["malformed"] == 1
+
+
+def test_a_negative_slot_is_for_traces_only(tmp_path: Path) -> None:
+    """Slots before the first are padding, which no radio reports."""
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(line(-3) + line(4))
+        assert await read_all(sensor, 1) == [4]
+
+    assert with_sensor(tmp_path, talk).counts()["malformed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "form", "reason"),
+    [
+        (b"x" * 5_000, "json", "too_long"),
+        (struct.pack("!I", 2**31), "msgpack", "too_long"),
+        (b"nonsense\n" * 200, "json", "malformed"),
+    ],
+)
+def test_a_hopeless_sender_is_cut_off(tmp_path: Path, data: bytes, form: str, reason: str) -> None:
+    """A message beyond the limit and a hundred malformed ones end the connection."""
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(data)
+        with contextlib.suppress(ConnectionResetError):  # closed with unread data
+            assert await reader.read() == b""
+
+    sensor = with_sensor(tmp_path, talk, form, Limits(max_bytes=4_096))
+    assert sensor.counts()[reason] in {1, 100}
+
+
+def test_a_flood_is_dropped_unread_and_then_cut_off(tmp_path: Path) -> None:
+    """At ten reports a second, a burst of two hundred gets ten through and is cut off."""
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(b"".join(line(slot) for slot in range(200)))
+        with contextlib.suppress(ConnectionResetError):  # closed with unread data
+            assert await reader.read() == b""
+
+    sensor = with_sensor(tmp_path, talk, limits=Limits(max_rate=10.0))
+    assert sensor.counts()["reports"] in {10, 11}
+    assert sensor.counts()["cut_off"] == 1
+
+
+def test_connections_are_limited(tmp_path: Path) -> None:
+    """With one allowed, a second client is closed at once and the first stays."""
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(line(1))
+        assert await read_all(sensor, 1) == [1]
+        second, other = await asyncio.open_unix_connection(str(tmp_path / "sensor.sock"))
+        assert await second.read() == b""
+        other.close()
+        writer.write(line(2))
+        assert await read_all(sensor, 1) == [2]
+
+    sensor = with_sensor(tmp_path, talk, limits=Limits(max_connections=1))
+    assert sensor.counts()["connections_refused"] == 1
+
+
+def test_an_allowance_fills_up_again() -> None:
+    """Two a second: two at once, none more, and one more after half a second."""
+    allowance = Allowance(2.0, now=0.0)
+    taken = [allowance.take(moment) for moment in (0.0, 0.0, 0.0, 0.5)]
+    assert taken == [True, True, False, True]

@@ -1,0 +1,93 @@
+"""Control files: what is wrong is said in one sentence that names it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacan.controller.settings import load_settings, validate_settings
+from tacan.controller.wiring import build_controller
+from tacan.errors import UserError
+
+GOOD: dict[str, Any] = {
+    "policy": "greedy",
+    "sensor": {"kind": "simulator"},
+    "actuator": {"kind": "dry-run"},
+}
+OPENFLOW = {"kind": "openflow", "listen": "unix:of.sock"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"polcy": "x"}, "polcy is not a known key"),
+        ({"pace": {"interval_ms": -1.0}}, "pace.interval_ms = -1.0: should be greater than 0"),
+        ({"pace": {"deadline_ms": 9e3}}, r"deadline_ms \(9000\) must not exceed abandon_ms"),
+        ({"sensor": {"kind": "radar"}}, "sensor.kind = 'radar': must be one of"),
+        ({"sensor": {}}, "sensor.kind is missing"),
+        ({"sensor": {"kind": "trace"}}, "sensor.path is missing"),
+        (
+            {"sensor": {"kind": "network", "listen": "tcp:0.0.0.0:7000"}},
+            "'tcp:0.0.0.0:7000' is open to other machines",
+        ),
+        ({"sensor": {"kind": "network", "listen": "7000"}}, "must be unix:PATH, tcp:HOST:PORT"),
+        ({"http": {"listen": "tcp:192.0.2.1:80"}}, "is open to other machines"),
+        ({"actuator": OPENFLOW | {"listen": "tls:127.0.0.1:6653"}}, "tls needs certificate"),
+        (
+            {"actuator": OPENFLOW | {"lease_seconds": 1}, "pace": {"interval_ms": 800.0}},
+            r"lease_seconds \(1\) must be at least twice pace.interval_ms \(800\)",
+        ),
+        (
+            {"actuator": {"kind": "wifi", "interfaces": ["a; rm"], "frequencies_mhz": [2412]}},
+            "is not the name of a network interface",
+        ),
+    ],
+)
+def test_a_fault_is_named(changes: dict[str, Any], sentence: str) -> None:
+    """The key, the value and what would be right."""
+    content = GOOD | changes
+    if "sensor" in changes and "kind" not in changes["sensor"]:
+        content["sensor"] = {}
+    with pytest.raises(UserError, match=sentence):
+        validate_settings(content, "control file x.toml")
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"safety": {"masked_channels": [20]}}, "20 is not a channel of scenario 'paper'"),
+        ({"sensor": {"kind": "trace", "path": "none.jsonl"}}, "'none.jsonl': there is no such"),
+        ({"actuator": OPENFLOW | {"user_ports": [1]}}, "user_ports holds 1 ports, but scenario"),
+        (
+            {"actuator": OPENFLOW | {"user_ports": [1, 2, 3, 101]}},
+            "user_ports and actuator.channel_ports must all differ",
+        ),
+        (
+            {"actuator": {"kind": "wifi", "interfaces": ["w0"], "frequencies_mhz": [2412]}},
+            "interfaces holds 1 entries, but scenario 'paper' needs 4",
+        ),
+    ],
+)
+def test_what_does_not_fit_the_scenario_is_named(
+    changes: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    """Masks, ports and files are checked before anything starts."""
+    settings = validate_settings(GOOD | changes, "x")
+    with pytest.raises(UserError, match=sentence):
+        build_controller(settings, tmp_path, print)
+
+
+def test_the_papers_interval_is_the_default() -> None:
+    """500 ms, nothing masked, no shadow."""
+    settings = validate_settings(GOOD, "x")
+    assert settings.pace.interval_ms == 500.0
+    assert settings.safety.masked_channels == ()
+    assert settings.safety.shadow is False
+
+
+def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
+    """The sentence says where."""
+    path = tmp_path / "control.toml"
+    path.write_text("policy = ")
+    with pytest.raises(UserError, match="not valid TOML"):
+        load_settings(path)
