@@ -58,10 +58,12 @@ def load_or_make(
 
 def _read(path: Path) -> Tables:
     # an open file, for numpy leaves its own handle open when a damaged one makes it give up
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise ValueError("it is not an archive of tables")  # noqa: TRY004 - damage, not a type
-        return {name: archive[name] for name in archive.files}
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError("it is not an archive of tables")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
 
 
 def _write(path: Path, tables: Tables) -> None:
