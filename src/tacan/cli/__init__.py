@@ -11,6 +11,7 @@ from rich.markup import escape
 
 import tacan
 from tacan.cli import (
+    compare,
     control,
     evaluate,
     lab,
@@ -38,6 +39,7 @@ app.command()(train.train)
 app.command()(train.export)
 app.command()(evaluate.evaluate)
 app.command()(reproduce.reproduce)
+app.command()(compare.compare)
 
 
 def _print_version(wanted: bool) -> None:

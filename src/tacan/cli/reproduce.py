@@ -65,8 +65,8 @@ def reproduce(
     command = shlex.join(["tacan", *sys.argv[1:]])
     workers = threads or len(os.sched_getaffinity(0))
     stages = choose(_stages(chosen, plan, command, workers), stage or [], REPORT)
-    console = _console()
-    _run(stages, out / "records", command, fresh=fresh, console=console)
+    console = wide_console()
+    run_stages(stages, out / "records", command, fresh=fresh, console=console)
     if stage and REPORT not in stage:
         return
     report = _report(out, command)
@@ -96,7 +96,9 @@ def _stages(scenario: Scenario, plan: Protocol, command: str, threads: int) -> l
     ]
 
 
-def _run(stages: list[Stage], folder: Path, command: str, *, fresh: bool, console: Console) -> None:
+def run_stages(
+    stages: list[Stage], folder: Path, command: str, *, fresh: bool, console: Console
+) -> None:
     from tacan.evaluation.stages import run_stage
 
     with _progress(console) as progress:
@@ -153,7 +155,8 @@ def _summary(report: Report, console: Console) -> None:
     console.print(summary_sentence(report), soft_wrap=True)
 
 
-def _console() -> Console:
+def wide_console() -> Console:
+    """Full width where nobody's terminal would break the lines."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = PIPE_WIDTH

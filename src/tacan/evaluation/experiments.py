@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -24,7 +25,7 @@ from tacan.evaluation.replay import Contender, Progress, replay, slots_to_play
 from tacan.evaluation.results import Result
 from tacan.policies import frozen
 from tacan.policies.assignment import ServiceOrder
-from tacan.policies.catalogue import list_policies
+from tacan.policies.catalogue import POLICY_FILE_SUFFIX, list_policies
 from tacan.scenario import Scenario
 
 TACAN, MLP, MATCHED = "tacan", "mlp", "mlp-matched"
@@ -233,11 +234,15 @@ def code_digest() -> str:
 
 
 def policy_digest(reference: str) -> str:
-    """A hash of a shipped policy's files; the others are part of the code."""
+    """A hash of a policy's files; what has no file is part of the code."""
+    if reference.endswith(POLICY_FILE_SUFFIX):
+        path = Path(reference)
+        return _of_bytes(path.read_bytes()) if path.is_file() else "missing"
     files = frozen.shipped().get(reference)
     if files is None:
         return "code"
-    found = hashlib.sha256()
-    for seed in sorted(files):
-        found.update(str(seed).encode() + files[seed].read_bytes())
-    return found.hexdigest()[:16]
+    return _of_bytes(b"".join(files[seed].read_bytes() for seed in sorted(files)))
+
+
+def _of_bytes(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -130,6 +130,20 @@ def replay_stage(
     return Stage(plan.stage, plan.about, inputs, run, max(1, possible.steps(protocol)), sentences)
 
 
+def comparison_stage(
+    plan: Plan, scenario: Scenario, protocol: Protocol, *, command: str, threads: int
+) -> Stage:
+    """A stage of policies that a user named: one that cannot be built is refused, not left out."""
+    inputs = plan_inputs(plan, scenario, protocol)
+
+    def run(progress: Progress) -> pl.DataFrame:
+        return run_plan(
+            plan, scenario, protocol, command=command, threads=threads, progress=progress
+        )
+
+    return Stage(plan.stage, plan.about, inputs, run, plan.steps(protocol))
+
+
 def attention_stage(scenario: Scenario, protocol: Protocol, *, threads: int) -> Stage:
     """fig:attention_viz, from a part of the same held-out episodes."""
     short = Protocol(protocol.seeds, min(protocol.steps, ATTENTION_STEPS))

@@ -17,6 +17,12 @@ OUTCOME_CLASS = {
     Outcome.DIFFERS: ("v-bad", "≠"),
     Outcome.MISSING: ("v-none", "–"),
 }
+TILE_WORDS = {
+    Outcome.REPRODUCED: "reproduced",
+    Outcome.EXCEEDS: "exceeded",
+    Outcome.DIFFERS: "that differ",
+    Outcome.MISSING: "not judged",
+}
 PARTS = (
     (
         "service",
@@ -62,10 +68,8 @@ def summary_sentence(report: Report) -> str:
 
 def _header(report: Report) -> str:
     tiles = "".join(
-        f"<li><b>{count}</b><span>{escape(name)}</span></li>"
-        for name, count in (
-            *((f"claims {outcome.value}", count) for outcome, count in report.outcomes().items()),
-        )
+        f"<li><b>{count}</b><span>claims {TILE_WORDS[outcome]}</span></li>"
+        for outcome, count in report.outcomes().items()
     )
     problems = "".join(page.broken(problem) for problem in report.problems)
     return (
@@ -88,10 +92,12 @@ def _claims(report: Report) -> str:
             f"<p>{escape(found.claim)} "
             f'<span class="label">{escape(found.source)}</span></p>'
             f'<p class="meta">{escape(because)}.</p>'
-            f'<p class="meta">Rule: {escape(found.rule)}.</p></div></li>'
+            f"<details><summary>Rule</summary>"
+            f'<p class="meta">{escape(found.rule[:1].upper() + found.rule[1:])}.</p></details>'
+            "</div></li>"
         )
     return (
-        paragraph("Each verdict follows from the numbers by the rule that stands beside it.")
+        paragraph("Each verdict follows from the numbers by the rule under it.")
         + f'<ol class="claims">{"".join(items)}</ol>'
     )
 

@@ -142,7 +142,8 @@ def table_files(tables: Sequence[Table], folder: Path) -> dict[Path, bytes]:
         files[folder / f"{table.key}.csv"] = csv_text(csv_rows(table)).encode()
     everything = [row for table in tables for row in csv_rows(table)]
     files[folder / "all-numbers.csv"] = csv_text(everything).encode()
-    files[folder / "against-the-paper.md"] = against_the_paper(tables).encode()
+    if any(table.has_paper for table in tables):
+        files[folder / "against-the-paper.md"] = against_the_paper(tables).encode()
     return files
 
 

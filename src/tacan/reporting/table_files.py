@@ -182,3 +182,20 @@ def csv_text(rows: Iterable[dict[str, str]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
+
+
+def plain_table(table: Table) -> str:
+    """The table as aligned plain text, for a terminal."""
+    if table.broken:
+        return f"{table.title}\n  no numbers: {table.broken}\n"
+    lines = [[table.corner, *table.columns]]
+    lines += [[row.heading, *(cell.shown for cell in row.cells)] for row in table.rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    texts = [
+        "  ".join(
+            text.ljust(width) if place == 0 else text.rjust(width)
+            for place, (text, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    ]
+    return "\n".join([table.title, *(f"  {text}" for text in texts), ""])
