@@ -250,6 +250,8 @@ def test_an_environment_adds_nothing_to_the_simulator(scenario: Scenario, seed: 
         assert list(info) == FACTS
         for name in FACTS:
             np.testing.assert_array_equal(info[name], getattr(facts, name)[0], strict=True)
+        with_packet = info["packet_class"] >= 0
+        assert info["delivered"].tolist() == (info["success"] & with_packet).tolist()
         assert reward == pytest.approx(info["reward"].sum(), abs=1e-12)
 
 
@@ -321,6 +323,23 @@ def test_what_was_returned_is_never_changed_afterwards() -> None:
         again = env.step([0, 1])
         np.testing.assert_array_equal(before[0], again[0])
         assert_same(before[4], again[4])
+
+
+def test_what_a_vector_environment_returned_is_never_changed_afterwards() -> None:
+    """Nothing that 25 steps return, over the end of an episode, shares memory with another."""
+    env = VectorDynamicSpectrumAccess(2, TINY)
+    env.reset(seed=5)
+    kept = [array for _ in range(25) for array in arrays_in(env.step(np.array([[0, 1], [2, 3]])))]
+    buffers = {array.__array_interface__["data"][0] for array in kept}
+    assert len(buffers) == len(kept) > 25 * 20
+
+
+def arrays_in(value: Any) -> list[np.ndarray]:
+    """All arrays of a nested result."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value
+    return [array for part in inner for array in arrays_in(part)]
 
 
 # the vector environment
