@@ -86,8 +86,12 @@ def build_controller(
     *,
     clock: Clock | None = None,
     wrap_sensor: Callable[[Sensor], Sensor] | None = None,
+    policy: Callable[[], Policy] | None = None,
 ) -> Controller:
-    """All parts, nothing started; ``show`` takes what the dry run prints."""
+    """All parts, nothing started; ``show`` takes what the dry run prints.
+
+    ``policy`` builds another policy than the one that the settings name.
+    """
     clock = clock or SystemClock()
     scenario = scenario_of(settings, folder)
     pace, safety = settings.pace, settings.safety
@@ -106,7 +110,7 @@ def build_controller(
         history=History(scenario),
         decider=Decider(
             scenario,
-            lambda: policy_of(settings, folder, scenario),
+            policy or (lambda: policy_of(settings, folder, scenario)),
             GreedyPolicy(),
             EpisodeKeys.of(Domain.EVALUATION, settings.policy_seed, 0),
             limits,

@@ -66,7 +66,10 @@ class Belongings:
     def launch(
         self, name: str, command: Sequence[str], environment: dict[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
-        """Start a process that dies with the lab, and put it on record."""
+        """Start a process that dies with the lab, and put it on record.
+
+        It dies with the thread that starts it, to be exact: this is for the main thread.
+        """
         guarded = ["setpriv", "--pdeathsig", "KILL", "--", *command]
         log = self.folder / f"{name}.log"
         with log.open("wb") as output:

@@ -170,6 +170,11 @@ class Testbed:
         settings = ["--", "set", "controller", BRIDGE, "max_backoff=1000"]
         self.configure("set-controller", BRIDGE, self.controller, *settings)
 
+    def flows(self) -> str:
+        """The switch's rules, as ovs-ofctl prints them."""
+        bridge = f"unix:{self.folder / f'{BRIDGE}.mgmt'}"
+        return run(["ovs-ofctl", "-O", "OpenFlow13", "dump-flows", bridge])
+
     def set_cable(self, channel: int, state: str) -> None:
         """Take a channel's cable up or down."""
         name = self._channels[channel].rpartition("-")[2]

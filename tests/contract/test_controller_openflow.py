@@ -1,0 +1,266 @@
+"""The OpenFlow actuator against a switch of plain bytes: leases, bundles, errors, reconnects."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from controller_fakes import FakeClock
+from openflow_fakes import FLOW_MOD, FakeSwitch, Flow
+from tacan.controller.actuators.openflow import MARK, OpenFlowSwitch, Terms
+from tacan.controller.address import Address
+from tacan.controller.messages import ActuatorError
+from tacan.controller.rules import Layout, make_plan
+from tacan.errors import UserError
+
+LAYOUT = Layout.numbered(2, 4)
+PORTS = (*LAYOUT.user_ports, *LAYOUT.channel_ports)
+TERMS = Terms(lease=2, guard=0.006, timeout=0.3, echo=0.05, connect=2.0)
+
+Story = Callable[[OpenFlowSwitch, FakeSwitch, FakeClock], Awaitable[None]]
+
+
+def tell(tmp_path: Path, story: Story, terms: Terms = TERMS, **settings: object) -> OpenFlowSwitch:
+    """Connect a fake switch, then play."""
+    path = str(tmp_path / "of.sock")
+    clock = FakeClock()
+    actuator = OpenFlowSwitch(Address("unix", path, 0), LAYOUT, clock, terms)
+    fake = FakeSwitch(path, PORTS, **settings)  # type: ignore[arg-type]
+
+    async def run() -> None:
+        await actuator.listen()
+        await fake.connect()
+        try:
+            await actuator.start()
+            async with asyncio.timeout(10.0):
+                await story(actuator, fake, clock)
+        finally:
+            await fake.disconnect()
+            await actuator.stop()
+
+    asyncio.run(run())
+    return actuator
+
+
+async def until(happened: Callable[[], object]) -> None:
+    async with asyncio.timeout(3.0):
+        while not happened():  # noqa: ASYNC110 - what happens is seen from outside only
+            await asyncio.sleep(0.005)
+
+
+def outputs(fake: FakeSwitch) -> dict[int, int]:
+    return {flow.in_port: flow.output for flow in fake.flows.values()}
+
+
+def test_a_plan_becomes_leased_rules_with_our_mark(tmp_path: Path) -> None:
+    """in_port -> output, the lease as hard_timeout, and a cookie that says whose rule it is."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        applied = await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+        assert outputs(fake) == {1: 103, 2: 101}
+        assert {flow.hard_timeout for flow in fake.flows.values()} == {2}
+        assert {flow.cookie >> 48 for flow in fake.flows.values()} == {MARK >> 48}
+        assert applied.changed == 2
+        assert applied.transmit_at_ns == clock.now_ns + 6_000_000
+
+    tell(tmp_path, story)
+
+
+def test_only_changed_rules_are_sent(tmp_path: Path) -> None:
+    """One user moves: one message; nobody moves: none, and no guard time."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+        await actuator.apply(make_plan(1, (2, 3), LAYOUT))
+        assert len(fake.bundles[-1]) == 1
+        assert outputs(fake) == {1: 103, 2: 104}
+        before = len(fake.bundles)
+        applied = await actuator.apply(make_plan(2, (2, 3), LAYOUT))
+        assert len(fake.bundles) == before
+        assert applied.transmit_at_ns == clock.now_ns
+
+    tell(tmp_path, story)
+
+
+def test_rules_never_travel_outside_a_bundle(tmp_path: Path) -> None:
+    """Two users that swap channels never hold the same one in between."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+        await actuator.apply(make_plan(1, (0, 2), LAYOUT))
+        assert outputs(fake) == {1: 101, 2: 103}
+        assert FLOW_MOD not in fake.seen
+
+    tell(tmp_path, story)
+
+
+def test_a_lease_is_renewed_at_its_half_life_by_a_decision(tmp_path: Path) -> None:
+    """Nothing at 0.9 s of 2, everything at 1.1 s; and without a decision nothing ever."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        plan = make_plan(0, (2, 0), LAYOUT)
+        await actuator.apply(plan)
+        clock.pass_by(0.9)
+        assert (await actuator.apply(plan)).renewed == 0
+        clock.pass_by(0.2)
+        applied = await actuator.apply(plan)
+        assert (applied.renewed, applied.changed) == (2, 0)
+        before = len(fake.bundles)
+        clock.pass_by(60.0)
+        await asyncio.sleep(0.05)
+        assert len(fake.bundles) == before
+
+    tell(tmp_path, story)
+
+
+def test_a_user_without_channel_has_no_rule(tmp_path: Path) -> None:
+    """Its rule is deleted, the other one stays."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+        await actuator.apply(make_plan(1, (-1, 0), LAYOUT))
+        assert outputs(fake) == {2: 101}
+
+    tell(tmp_path, story)
+
+
+def test_an_expired_lease_is_installed_again(tmp_path: Path) -> None:
+    """The switch says that a rule ran out: the next plan sends it though it did not change."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        plan = make_plan(0, (2, 0), LAYOUT)
+        await actuator.apply(plan)
+        fake.expire(1)
+        await until(lambda: actuator.counts()["leases_expired"])
+        assert (await actuator.apply(plan)).changed == 1
+        assert outputs(fake) == {1: 103, 2: 101}
+
+    tell(tmp_path, story)
+
+
+def test_a_refused_plan_fails_and_the_connection_is_set_up_anew(tmp_path: Path) -> None:
+    """The error is matched to the plan; what the switch holds is unknown from then on."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        fake.refuse_commits = True
+        with pytest.raises(ActuatorError, match="error type 65535, code 2302"):
+            await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+        await until(lambda: not actuator.healthy())
+
+    assert tell(tmp_path, story).counts()["errors"] == 1
+
+
+def test_a_silent_switch_does_not_keep_anybody_waiting(tmp_path: Path) -> None:
+    """A plan ends after its timeout, 0.3 s here, and echoes that stay unanswered disconnect."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        fake.silent = True
+        with pytest.raises(ActuatorError, match=r"did not answer in 0\.3 s|went away"):
+            await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+        await until(lambda: not actuator.healthy())
+
+    tell(tmp_path, story)
+
+
+def test_a_reconnected_switch_is_cleared_and_gets_the_present_plan(tmp_path: Path) -> None:
+    """A rule of an earlier epoch is deleted, somebody else's stays, ours comes back."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+        old = fake.flows[1].cookie
+        await fake.disconnect()
+        await until(lambda: not actuator.healthy())
+        with pytest.raises(ActuatorError, match="no switch is connected"):
+            await actuator.apply(make_plan(1, (1, 3), LAYOUT))
+        clock.pass_by(0.1)
+        fake.flows[50] = Flow(50, 101, old, 0)
+        fake.flows[51] = Flow(51, 101, 0x1234, 0)
+        await fake.connect()
+        await until(actuator.healthy)
+        assert outputs(fake) == {51: 101, 1: 103, 2: 101}
+        assert fake.flows[1].cookie != old
+
+    tell(tmp_path, story)
+
+
+def test_a_plan_older_than_its_lease_is_not_reinstalled(tmp_path: Path) -> None:
+    """After three seconds without a switch nobody may transmit until the next decision."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+        await fake.disconnect()
+        await until(lambda: not actuator.healthy())
+        clock.pass_by(3.0)
+        await fake.connect()
+        await until(actuator.healthy)
+        assert outputs(fake) == {}
+
+    tell(tmp_path, story)
+
+
+def test_a_port_that_goes_down_takes_its_channel_with_it(tmp_path: Path) -> None:
+    """And gives it back; a channel whose port is missing is down from the start."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        assert actuator.down() == frozenset()
+        fake.set_link(103, down=True)
+        await until(lambda: actuator.down() == {2})
+        fake.set_link(103, down=False)
+        await until(lambda: not actuator.down())
+
+    tell(tmp_path, story)
+
+
+def test_another_switch_is_not_taken_for_ours(tmp_path: Path) -> None:
+    """The first switch stays, the stranger is closed and counted."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        stranger = FakeSwitch(fake.path, PORTS, datapath_id=8)
+        await stranger.connect()
+        await until(lambda: actuator.counts()["strangers"])
+        await stranger.disconnect()
+        await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+        assert outputs(fake) == {1: 103, 2: 101}
+
+    tell(tmp_path, story)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x00" * 8,
+        b"\x04\x00\x00\x04\x00\x00\x00\x01",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x01\0\0\x08" * 2,
+    ],
+)
+def test_nonsense_closes_only_its_own_connection(tmp_path: Path, data: bytes) -> None:
+    """Zeros, a message shorter than its header, HTTP and OpenFlow 1.0."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        reader, writer = await asyncio.open_unix_connection(fake.path)
+        writer.write(data)
+        writer.write_eof()
+        await reader.read()
+        writer.close()
+        await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+        assert outputs(fake) == {1: 103, 2: 101}
+
+    tell(tmp_path, story)
+
+
+def test_a_switch_that_never_comes_is_said_in_one_sentence(tmp_path: Path) -> None:
+    """After the time to connect."""
+    actuator = OpenFlowSwitch(
+        Address("unix", str(tmp_path / "of.sock"), 0), LAYOUT, FakeClock(), Terms(connect=0.05)
+    )
+
+    async def run() -> None:
+        try:
+            await actuator.start()
+        finally:
+            await actuator.stop()
+
+    with pytest.raises(UserError, match=r"no switch connected to unix:.* in 0\.05 s"):
+        asyncio.run(run())
