@@ -39,7 +39,7 @@ from tacan.evaluation.store import (
 from tacan.policies import frozen
 from tacan.scenario import Scenario
 
-ATTENTION_STEPS = 2_000
+ATTENTION_STEPS = 1_000
 """Slots of each seed and load in which attention is watched; it is a mean, not a rare event."""
 
 Run = Callable[[Progress], pl.DataFrame]

@@ -1,0 +1,262 @@
+"""What a report says of whole records, and of broken ones."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tacan.evaluation.store import RecordsError
+from tacan.reporting.comparison import Verdict
+from tacan.reporting.figure_files import figure_files
+from tacan.reporting.judges import Outcome
+from tacan.reporting.paper_page import paper_page, summary_sentence
+from tacan.reporting.records import Question, Records
+from tacan.reporting.report import Report, paper_report, table_files, write_report
+
+Saver = Callable[..., None]
+Frames = dict[str, pl.DataFrame]
+GREEDY = Question("greedy")
+
+
+def report_of(folder: Path) -> Report:
+    return paper_report(Records(folder / "records"), "tacan reproduce")
+
+
+def table_of(report: Report, key: str):  # noqa: ANN201
+    return next(table for table in report.tables if table.key == key)
+
+
+def test_the_papers_own_numbers_match_themselves(papers_folder: Path) -> None:
+    """Records with the paper's means and deviations: every printed number matches."""
+    report = report_of(papers_folder)
+    verdicts = report.verdicts()
+    assert verdicts[Verdict.MATCHES] == sum(verdicts.values()) > 140
+    assert report.problems == ()
+
+
+def test_the_papers_own_claims_are_reproduced(papers_folder: Path) -> None:
+    """None differs, none exceeds, none is missing."""
+    outcomes = report_of(papers_folder).outcomes()
+    assert outcomes[Outcome.REPRODUCED] == 19 == sum(outcomes.values())
+
+
+def test_the_papers_comparison_comes_out(papers_folder: Path) -> None:
+    """TACAN against Greedy: 92.53 - 89.94 = 2.59 pp, 5 of 5 wins, sign test 0.0625."""
+    row = table_of(report_of(papers_folder), "packet_comparison").rows[0]
+    shown = dict(
+        zip(table_of(report_of(papers_folder), "packet_comparison").columns, row.cells, strict=True)
+    )
+    assert shown["Mean gain"].ours.mean == pytest.approx(2.59)
+    assert (shown["Wins"].shown, shown["Sign p"].shown) == ("5", "0.0625")
+
+
+def test_a_shift_is_said_with_its_size(
+    papers_folder: Path, papers_frames: Frames, save_stage: Saver
+) -> None:
+    """Greedy two points better: its cell is better by 2.00, and the claim of a gain differs."""
+    better = papers_frames["main"].with_columns(
+        pl.when(pl.col("policy") == "greedy")
+        .then(pl.col("packet_access") + 0.02)
+        .otherwise(pl.col("packet_access"))
+        .alias("packet_access")
+    )
+    save_stage(papers_folder / "records", "main", better)
+    report = report_of(papers_folder)
+    greedy = next(r for r in table_of(report, "packet_main").rows if r.heading == "Greedy")
+    comparison = greedy.cells[1].comparison
+    assert comparison is not None
+    assert comparison.difference == pytest.approx(2.0)
+    assert comparison.verdict is Verdict.BETTER
+    gain = next(claim for claim in report.claims if "2.59 points" in claim.claim)
+    assert gain.outcome is Outcome.DIFFERS
+    assert "+0.59 pp" in gain.because
+
+
+def test_a_policy_that_does_not_ship_is_said_to_be_missing(
+    papers_folder: Path, papers_frames: Frames, save_stage: Saver
+) -> None:
+    """Its row says so, its claims cannot be judged, and no number stands in its place."""
+    main = papers_frames["main"].filter(pl.col("policy") != "tacan")
+    sentence = "policy 'tacan' does not ship with this version of tacan"
+    save_stage(papers_folder / "records", "main", main, (sentence,))
+    report = report_of(papers_folder)
+    row = next(r for r in table_of(report, "packet_main").rows if r.heading == "TACAN")
+    assert row.missing == sentence
+    assert {cell.shown for cell in row.cells} == {"not available"}
+    assert report.claims[0].outcome is Outcome.MISSING
+    assert sentence in report.unavailable()
+    assert report.problems == ()
+
+
+def altered(folder: Path) -> None:
+    """One digit of one number: 0.8994 becomes 0.9994."""
+    path = folder / "main.parquet"
+    frame = pl.read_parquet(path)
+    changed = frame.with_columns(
+        pl.when((pl.col("policy") == "greedy") & (pl.col("seed") == 7))
+        .then(pl.col("packet_access") + 0.1)
+        .otherwise(pl.col("packet_access"))
+        .alias("packet_access")
+    )
+    changed.write_parquet(path)
+
+
+def truncated(folder: Path) -> None:
+    content = (folder / "main.parquet").read_bytes()
+    (folder / "main.parquet").write_bytes(content[: len(content) // 2])
+
+
+def deleted(folder: Path) -> None:
+    (folder / "main.parquet").unlink()
+
+
+def foreign_inputs(folder: Path) -> None:
+    content = json.loads((folder / "main.json").read_text())
+    content["inputs"]["seeds"] = [42, 123, 7]
+    (folder / "main.json").write_text(json.dumps(content))
+
+
+def no_manifest(folder: Path) -> None:
+    (folder / "main.json").write_text("{")
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (altered, "not what was written"),
+        (truncated, "not what was written"),
+        (deleted, "main.parquet is missing"),
+        (foreign_inputs, "inputs were altered"),
+        (no_manifest, "main.json is damaged"),
+    ],
+)
+def test_damaged_records_show_no_number(
+    papers_folder: Path, damage: Callable[[Path], None], sentence: str
+) -> None:
+    """A tampered stage: its tables, claims, page and summary say so, and print no number of it."""
+    damage(papers_folder / "records")
+    report = report_of(papers_folder)
+    table = table_of(report, "packet_main")
+    assert sentence in table.broken
+    assert table.rows == ()
+    assert any(sentence in problem for problem in report.problems)
+    assert report.claims[0].outcome is Outcome.MISSING
+    markup = paper_page(report)
+    assert "No numbers here." in markup
+    assert sentence in markup
+    assert "92.53 ± 0.47" not in markup.split("Packet service")[-1].split("Classes and users")[0]
+
+
+def doubled(frame: pl.DataFrame) -> pl.DataFrame:
+    mine = (pl.col("policy") == "greedy") & (pl.col("seed") == 7)
+    return pl.concat([frame, frame.filter(mine)])
+
+
+def lost(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.filter((pl.col("policy") != "greedy") | (pl.col("seed") != 2024))
+
+
+def not_asked_for(frame: pl.DataFrame) -> pl.DataFrame:
+    greedy = (pl.col("policy") == "greedy") & (pl.col("seed") == 42)
+    return frame.with_columns(
+        pl.when(greedy).then(pl.lit(99)).otherwise(pl.col("seed")).alias("seed")
+    )
+
+
+def no_rate(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(pl.lit(1.25).alias("packet_access"))
+
+
+def no_data(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(pl.lit(None, pl.Float64).alias("packet_access"))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (doubled, "seed 7 twice"),
+        (lost, "seed 2024 lost"),
+        (not_asked_for, "seed 42 lost"),
+        (no_rate, "is no rate between 0 and 1"),
+        (no_data, "packet_access has no data"),
+    ],
+)
+def test_incomplete_records_are_refused_even_if_their_hash_is_right(
+    papers_folder: Path,
+    papers_frames: Frames,
+    save_stage: Saver,
+    change: Callable[[pl.DataFrame], pl.DataFrame],
+    sentence: str,
+) -> None:
+    """A seed doubled, lost or foreign, or a rate that cannot be: a sentence, not a wrong mean."""
+    save_stage(papers_folder / "records", "main", change(papers_frames["main"]))
+    with pytest.raises(RecordsError, match=sentence):
+        Records(papers_folder / "records").by_seed(GREEDY, "packet_access")
+    assert sentence in table_of(report_of(papers_folder), "packet_main").broken
+
+
+def test_a_stage_that_was_not_run_is_named(papers_folder: Path) -> None:
+    """Without the ladder's records the ladder says which stage to run; the rest stands."""
+    (papers_folder / "records" / "ladder.json").unlink()
+    report = report_of(papers_folder)
+    assert "stage 'ladder' has no records" in table_of(report, "ladder").broken
+    assert table_of(report, "packet_main").broken == ""
+
+
+def test_attention_that_does_not_add_up_is_refused(
+    papers_folder: Path, papers_frames: Frames, save_stage: Saver
+) -> None:
+    """Weights of a load must add up to 1."""
+    half = papers_frames["attention"].with_columns(pl.col("weight") / 2)
+    save_stage(papers_folder / "records", "attention", half)
+    figure = next(f for f in report_of(papers_folder).figures if f.key == "attention_viz")
+    assert "adds up to 0.4999" in figure.broken
+
+
+def test_a_report_leaves_all_its_files(papers_folder: Path) -> None:
+    """Tables in three formats, figures in three, one page, and every number of the paper in one."""
+    report = report_of(papers_folder)
+    write_report(report, papers_folder, paper_page(report))
+    for table in report.tables:
+        for kind in ("md", "tex", "csv"):
+            assert (papers_folder / "tables" / f"{table.key}.{kind}").stat().st_size > 0
+    for figure in report.figures:
+        for kind, head in (("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")):
+            content = (papers_folder / "figures" / f"{figure.key}.{kind}").read_bytes()
+            assert content.startswith(head)
+    with (papers_folder / "tables" / "all-numbers.csv").open() as file:
+        compared = [row for row in csv.DictReader(file) if row["verdict"]]
+    assert len(compared) == sum(report.verdicts().values())
+    lines = (papers_folder / "tables" / "against-the-paper.md").read_text().splitlines()
+    assert len(lines) - 2 == len(compared)
+
+
+def test_the_page_needs_no_network(papers_folder: Path) -> None:
+    """Nothing in it is fetched from anywhere."""
+    markup = paper_page(report_of(papers_folder))
+    for trace in ("http://", "https://", "src=", "@import", "url("):
+        assert trace not in markup
+
+
+def test_the_summary_counts_what_there_is(papers_folder: Path) -> None:
+    """One sentence with the counts of claims and numbers."""
+    report = report_of(papers_folder)
+    total = sum(report.verdicts().values())
+    assert summary_sentence(report) == (
+        "Of 19 claims, 19 are reproduced, 0 exceeded, 0 differ and 0 could not be judged. "
+        f"Of {total} printed numbers, {total} match, 0 are better, 0 differ "
+        "and 0 are not available."
+    )
+
+
+def test_the_same_records_give_the_same_bytes(papers_folder: Path) -> None:
+    """No date, no draw without a seed: page, tables and a figure's files are the same again."""
+    first, second = report_of(papers_folder), report_of(papers_folder)
+    assert paper_page(first) == paper_page(second)
+    assert table_files(first.tables, Path()) == table_files(second.tables, Path())
+    assert figure_files(first.figures[3]) == figure_files(second.figures[3])
