@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from tacan.controller.messages import NO_CHANNEL, Choice
 from tacan.observation import Observation
 from tacan.policies.assignment import ServiceOrder, assign, service_order
 from tacan.policies.policy import Scores
+from tacan.scenario import EMPTY
 
 
 class Chooser:
@@ -31,6 +35,20 @@ class Chooser:
         self._masked = masked
         self._hysteresis = hysteresis
         self._allowed = np.ones(channels, dtype=np.bool_)
+        self._compile(channels)
+
+    def _compile(self, channels: int) -> None:
+        """Choose once for nothing: compilation must not cost the first decision."""
+        blank = Observation(
+            occupancy=np.zeros((1, 1, channels), dtype=np.uint8),
+            entropy=np.zeros((1, 1, channels), dtype=np.float32),
+            queue_class=np.full((1, self._users), EMPTY, dtype=np.int8),
+            queue_delay=np.zeros((1, self._users), dtype=np.int32),
+            slot=0,
+        )
+        for kind in (np.float32, np.float64):
+            scores = np.zeros((1, 1, channels), dtype=kind)
+            self.choose(scores, blank, self._allowed, (NO_CHANNEL,) * self._users)
 
     def allow(self, down: frozenset[int]) -> npt.NDArray[np.bool_]:
         """The channels [K] that may be used now."""
@@ -48,62 +66,85 @@ class Chooser:
         present: tuple[int, ...],
     ) -> tuple[Choice, ...]:
         """One choice for each user; ``present`` are the channels they have now [U]."""
-        usable = np.broadcast_to(scores[0], (self._users, allowed.size)).astype(np.float64)
-        usable[:, ~allowed] = -np.inf
-        chance = _softmax(usable)
-        if self._hysteresis > 0.0:
-            self._favour(usable, chance, present)
+        users, channels = self._users, allowed.size
+        usable = np.empty((users, channels))
+        chance = np.empty((users, channels))
+        _weigh(scores[0], allowed, np.array(present), self._hysteresis, usable, chance)
         order = service_order(self._order, observation)[0]
-        room = int(np.isfinite(usable).all(axis=0).sum())
-        served = order[: min(self._users, room)]
-        channels = np.full(self._users, NO_CHANNEL, dtype=np.int64)
-        if served.size:
+        room = _room(usable)
+        served = order[: min(users, room)]
+        chosen = np.full(users, NO_CHANNEL, dtype=np.int64)
+        if served.size == users:
+            chosen[:] = assign(usable[None], order[None])[0]
+        elif served.size:
             rank = np.arange(served.size, dtype=np.int64)[None]
-            channels[served] = assign(usable[served][None], rank)[0]
-        return _reasons(channels.tolist(), order.tolist(), usable, chance)
-
-    def _favour(
-        self,
-        usable: npt.NDArray[np.float64],
-        chance: npt.NDArray[np.float64],
-        present: tuple[int, ...],
-    ) -> None:
-        for user, channel in enumerate(present):
-            if channel == NO_CHANNEL or not np.isfinite(usable[user, channel]):
-                continue
-            if chance[user].max() - chance[user, channel] <= self._hysteresis:
-                usable[user, channel] = usable[user].max() + 1.0
-
-
-def _softmax(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    best = scores.max(axis=1, keepdims=True)
-    weight = np.exp(scores - np.where(np.isfinite(best), best, 0.0))
-    total = weight.sum(axis=1, keepdims=True)
-    share: npt.NDArray[np.float64] = weight / np.where(total > 0.0, total, 1.0)
-    return share
-
-
-def _reasons(
-    channels: list[int],
-    order: list[int],
-    usable: npt.NDArray[np.float64],
-    chance: npt.NDArray[np.float64],
-) -> tuple[Choice, ...]:
-    reasons: list[Choice | None] = [None] * len(channels)
-    left = usable.copy()
-    for user in order:
-        channel = channels[user]
-        if channel == NO_CHANNEL:
-            reasons[user] = Choice(user, NO_CHANNEL, None, NO_CHANNEL, None)
-            continue
-        left[:, channel] = -np.inf
-        other = int(left[user].argmax())
-        alone = not left[user, other] > -np.inf
-        reasons[user] = Choice(
-            user,
-            channel,
-            float(chance[user, channel]),
-            NO_CHANNEL if alone else other,
-            None if alone else float(chance[user, other]),
+            chosen[served] = assign(usable[served][None], rank)[0]
+        others = np.empty(users, dtype=np.int64)
+        _runners_up(usable, order, chosen, others)
+        return tuple(
+            Choice(
+                user,
+                channel,
+                None if channel == NO_CHANNEL else float(chance[user, channel]),
+                other,
+                None if other == NO_CHANNEL else float(chance[user, other]),
+            )
+            for user, (channel, other) in enumerate(
+                zip(chosen.tolist(), others.tolist(), strict=True)
+            )
         )
-    return tuple(reason for reason in reasons if reason is not None)
+
+
+@njit(cache=True, nogil=True)
+def _weigh(
+    scores: Any, allowed: Any, present: Any, hysteresis: Any, usable: Any, chance: Any
+) -> None:
+    """Scores of the allowed channels [U, K], the others -inf; their softmax; hysteresis."""
+    users, channels = usable.shape
+    for u in range(users):
+        best = -np.inf
+        for k in range(channels):
+            score = scores[u if scores.shape[0] > 1 else 0, k]
+            usable[u, k] = score if allowed[k] else -np.inf
+            best = max(best, usable[u, k])
+        total = 0.0
+        for k in range(channels):
+            chance[u, k] = np.exp(usable[u, k] - best) if usable[u, k] > -np.inf else 0.0
+            total += chance[u, k]
+        highest = 0.0
+        for k in range(channels):
+            if total > 0.0:
+                chance[u, k] /= total
+            highest = max(highest, chance[u, k])
+        now = present[u]
+        stays = hysteresis > 0.0 and now >= 0 and usable[u, now] > -np.inf
+        if stays and highest - chance[u, now] <= hysteresis:
+            usable[u, now] = best + 1.0
+
+
+@njit(cache=True, nogil=True)
+def _room(usable: Any) -> Any:
+    """How many channels every user could take."""
+    room = 0
+    for k in range(usable.shape[1]):
+        free = True
+        for u in range(usable.shape[0]):
+            free &= usable[u, k] > -np.inf
+        room += free
+    return room
+
+
+@njit(cache=True, nogil=True)
+def _runners_up(usable: Any, order: Any, chosen: Any, others: Any) -> None:
+    """The best channel [U] that was also free when the user chose, -1 if there was none."""
+    taken = np.zeros(usable.shape[1], dtype=np.bool_)
+    for u in order:
+        others[u] = NO_CHANNEL
+        if chosen[u] == NO_CHANNEL:
+            continue
+        taken[chosen[u]] = True
+        best = -np.inf
+        for k in range(usable.shape[1]):
+            if not taken[k] and usable[u, k] > best:
+                best = usable[u, k]
+                others[u] = k
