@@ -220,7 +220,8 @@ def _dots(figure: Figure, width: int) -> tuple[Frame, list[str]]:
     wide = width == WIDE
     pitch = 30 if wide else 46
     height = 24 + pitch * len(figure.categories) + 46
-    frame = Frame(width, height, 285 if wide else 16, 18, 12, 46, low, high)
+    labels = 7 * max(len(category) for category in figure.categories) + 24
+    frame = Frame(width, height, min(labels, 400) if wide else 16, 18, 12, 46, low, high)
     parts = []
     for tick in ticks(low, high, 6 if wide else 4):
         x = frame.across(frame.value(tick))
@@ -248,6 +249,13 @@ def _dots(figure: Figure, width: int) -> tuple[Frame, list[str]]:
         for index, group in enumerate(series.x):
             y = frame.top + pitch * (group + (0.5 if wide else 0.75))
             x = frame.across(frame.value(series.y[index]))
+            if series.error:
+                ends = [series.y[index] + sign * series.error[index] for sign in (-1, 1)]
+                first, last = (frame.across(frame.value(end)) for end in ends)
+                parts.append(
+                    f'<path class="error c-{series.colour}" d="M{first:.1f} {y:.1f}H{last:.1f}'
+                    f'M{first:.1f} {y - 4:.1f}v8M{last:.1f} {y - 4:.1f}v8"/>'
+                )
             tip = _tip(figure, series, index, figure.categories[int(group)])
             shape = "diamond" if series.papers else MARKS[position % len(MARKS)]
             parts.append(_point(series, shape, x, y, tip))

@@ -91,7 +91,7 @@ def loads_figure(
         f"access_{order}",
         "",
         f"Packet-present access by load, {order.replace('-', ' ')} order",
-        "Mean over seeds, with ± 1 standard deviation.",
+        "Mean over seeds, with ± 1 standard deviation. The axis does not start at 0.",
         "bars",
         "Primary-user load",
         "Packet-present access (%)",
@@ -129,7 +129,7 @@ def compare_report(
                     gain_figure(
                         f"gains_{order}_{load}",
                         f"Gains of {policies[0]}: {_where(order, load)}",
-                        "Mean differences, paired by seed; the intervals stand in the table.",
+                        "Mean differences, paired by seed; bars are 95 % t intervals.",
                         paired,
                         "pp",
                     )

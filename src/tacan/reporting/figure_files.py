@@ -127,13 +127,16 @@ def _lines(figure: Figure, axes: Any) -> None:
 def _dots(figure: Figure, axes: Any) -> None:
     for place, series in enumerate(figure.series):
         colour = COLOURS[series.colour][0]
-        axes.plot(
+        axes.errorbar(
             series.y,
             series.x,
-            "D" if series.papers else MARKERS[place % 4],
+            xerr=series.error,
+            fmt="D" if series.papers else MARKERS[place % 4],
             color=colour,
             mfc="white" if series.papers else colour,
             ms=5.5,
+            capsize=2,
+            linewidth=1.2,
             label=series.name,
         )
     axes.set_yticks(range(len(figure.categories)), figure.categories)

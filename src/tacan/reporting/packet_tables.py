@@ -137,7 +137,8 @@ def load_figure(records: Records) -> Figure:
         key,
         label,
         title,
-        "Bars: our mean over seeds, with ± 1 standard deviation. Diamonds: the paper's mean.",
+        "Bars: our mean over seeds, with ± 1 standard deviation. Diamonds: the paper's mean. The "
+        "axis does not start at 0.",
         "bars",
         "Primary-user load",
         "Packet-present access (%)",

@@ -88,7 +88,8 @@ def notes(texts: Iterable[str]) -> str:
 
 def broken(why: str) -> str:
     """What stands where numbers would stand if their records were whole."""
-    return f'<p class="broken"><strong>No numbers here.</strong> {escape(why)}</p>'
+    sentence = why[:1].upper() + why[1:].removesuffix(".")
+    return f'<p class="broken"><strong>No numbers here.</strong> {escape(sentence)}.</p>'
 
 
 def table_markup(table: Table) -> str:
@@ -158,7 +159,13 @@ def figure_markup(figure: Figure) -> str:
 
 def _legend(figure: Figure) -> str:
     items = []
+    papers_named = False
     for position, series in enumerate(figure.series):
+        name = series.name
+        if series.papers and figure.kind == "bars":  # one diamond stands for all of them
+            if papers_named:
+                continue
+            papers_named, name = True, "the paper"
         if series.papers and figure.kind == "lines":
             sample = '<path class="line dashed" d="M0 7H26"/>' + mark("circle", 13, 7, 3.5)
         elif series.papers:
@@ -172,7 +179,7 @@ def _legend(figure: Figure) -> str:
         items.append(
             f'<li><svg class="chart" viewBox="0 0 26 14" aria-hidden="true">'
             f'<g class="point c-{series.colour}{hollow}">{sample}</g></svg>'
-            f"{escape(series.name)}</li>"
+            f"{escape(name)}</li>"
         )
     return f'<ul class="legend">{"".join(items)}</ul>'
 

@@ -196,7 +196,7 @@ def comparison_table(records: Records) -> Table:
 
 
 def gain_figure(key: str, title: str, caption: str, table: Table, unit: str) -> Figure:
-    """The mean gains of a paired table of one unit, with their t intervals as text in the tips."""
+    """The mean gains of a paired table that have one unit, with their t intervals."""
     if table.broken:
         return broken_figure(key, "", title, table.broken)
     rows = [
@@ -205,14 +205,15 @@ def gain_figure(key: str, title: str, caption: str, table: Table, unit: str) -> 
     ]  # fmt: skip
     if not rows:
         return broken_figure(key, "", title, "none of the policies compared here is available")
-    ours = [row.cells[0].ours for row in rows]
     papers = [(i, row.cells[0].paper) for i, row in enumerate(rows)]
+    halves = [_half(row) for row in rows]
     series = [
         Series(
-            "Ours",
+            "Ours, with its 95 % t interval",
             "blue",
             tuple(range(len(rows))),
-            tuple(value.mean for value in ours if value),
+            tuple(row.cells[0].ours.mean for row in rows if row.cells[0].ours),
+            tuple(halves),
         )
     ]
     known = [(i, value) for i, value in papers if value]
@@ -228,5 +229,11 @@ def gain_figure(key: str, title: str, caption: str, table: Table, unit: str) -> 
         )
     return Figure(
         key, "", title, caption, "dots", f"Gain ({unit})", "", tuple(series),
-        categories=tuple(row.heading for row in rows), unit=unit,
+        categories=tuple(row.heading.removesuffix(f" ({unit})") for row in rows), unit=unit,
     )  # fmt: skip
+
+
+def _half(row: Row) -> float:
+    """Half the length of a row's t interval, which stands in its second and third cell."""
+    low, high = row.cells[1].ours, row.cells[2].ours
+    return (high.mean - low.mean) / 2 if low and high else 0.0

@@ -105,7 +105,7 @@ def paper_report(records: Records, command: str) -> Report:
         gain_figure(
             "gains",
             "Gains of TACAN, paired by seed",
-            "Mean differences in percentage points; the intervals stand in the table.",
+            "Mean differences in percentage points; bars are 95 % t intervals.",
             compared,
             "pp",
         ),
