@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -50,8 +51,13 @@ class FakeSwitch:
     bundles: list[list[bytes]] = field(default_factory=list)
     """the messages of every committed bundle"""
 
-    async def connect(self) -> None:
-        self._reader, self._writer = await asyncio.open_unix_connection(self.path)
+    async def connect(self, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
+        """To the unix socket, or to a port of this machine."""
+        if port:
+            opened = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
+        else:
+            opened = await asyncio.open_unix_connection(self.path)
+        self._reader, self._writer = opened
         self._writer.write(message(HELLO, 1))
         self._serving = asyncio.create_task(self._serve())
 

@@ -1,6 +1,10 @@
 """The OpenFlow actuator against a switch of plain bytes: leases, bundles, errors, reconnects."""
 
 import asyncio
+import contextlib
+import shutil
+import ssl
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -8,10 +12,11 @@ import pytest
 
 from controller_fakes import FakeClock
 from openflow_fakes import FLOW_MOD, FakeSwitch, Flow
-from tacan.controller.actuators.openflow import MARK, OpenFlowSwitch, Terms
+from tacan.controller.actuators.openflow import MARK, OpenFlowSwitch, Terms, build_openflow
 from tacan.controller.address import Address
 from tacan.controller.messages import ActuatorError
 from tacan.controller.rules import Layout, make_plan
+from tacan.controller.settings import OpenFlowTarget
 from tacan.errors import UserError
 
 LAYOUT = Layout.numbered(2, 4)
@@ -264,3 +269,58 @@ def test_a_switch_that_never_comes_is_said_in_one_sentence(tmp_path: Path) -> No
 
     with pytest.raises(UserError, match=r"no switch connected to unix:.* in 0\.05 s"):
         asyncio.run(run())
+
+
+def certificate(folder: Path, name: str) -> tuple[Path, Path]:
+    """A self-signed certificate and its key."""
+    files = folder / f"{name}.pem", folder / f"{name}.key"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    subject = ["-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(
+        [*command.split(), *subject, "-out", str(files[0]), "-keyout", str(files[1])],
+        check=True,
+        capture_output=True,
+    )
+    return files
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+def test_tls_lets_only_the_switch_with_our_certificate_in(tmp_path: Path) -> None:
+    """A switch whose certificate we trust is served; a stranger's and none at all are refused."""
+    ours, switchs, strangers = (certificate(tmp_path, n) for n in ("ours", "switch", "stranger"))
+    target = OpenFlowTarget(
+        kind="openflow",
+        listen="tls:127.0.0.1:0",
+        certificate=ours[0].name,
+        private_key=ours[1].name,
+        authority=switchs[0].name,
+    )
+    address = Address("tls", "127.0.0.1", 0)
+    actuator = build_openflow(target, address, LAYOUT, tmp_path, FakeClock())
+
+    def shows(files: tuple[Path, Path] | None) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=str(ours[0]))
+        if files is not None:
+            context.load_cert_chain(*files)
+        return context
+
+    async def run() -> None:
+        await actuator.listen()
+        try:
+            for files in (strangers, None):
+                refused = FakeSwitch("", PORTS)
+                with contextlib.suppress(OSError):
+                    await refused.connect(actuator.port, shows(files))
+                    await asyncio.wait((refused._serving,), timeout=2.0)
+                    await refused.disconnect()
+                assert not actuator.healthy()
+            fake = FakeSwitch("", PORTS)
+            await fake.connect(actuator.port, shows(switchs))
+            await actuator.start()
+            await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+            assert outputs(fake) == {1: 103, 2: 101}
+            await fake.disconnect()
+        finally:
+            await actuator.stop()
+
+    asyncio.run(run())

@@ -79,6 +79,7 @@ def test_a_killed_controllers_rules_die_with_their_leases(small_bed: Testbed) ->
     assert outcome.rules_left == 0
 
 
+@pytest.mark.slow
 def test_a_restarted_switch_gets_its_rules_back(small_bed: Testbed) -> None:
     """Killed and started again: packets flow again within three seconds."""
     outcome = observed(small_bed, "restart_switch")
@@ -86,6 +87,7 @@ def test_a_restarted_switch_gets_its_rules_back(small_bed: Testbed) -> None:
     assert outcome.rules_left == 2
 
 
+@pytest.mark.slow
 def test_a_cut_connection_ends_in_silence_and_then_recovers(small_bed: Testbed) -> None:
     """Five seconds cut: rules live for their lease at most, and come back after it."""
     outcome = observed(small_bed, "cut_connection")
@@ -102,6 +104,7 @@ def test_a_silent_sensor_silences_the_users(small_bed: Testbed) -> None:
     assert "withdrawn: sensor silent" in outcome.said
 
 
+@pytest.mark.slow
 def test_a_corrupted_policy_file_lets_nobody_transmit(small_bed: Testbed) -> None:
     """The controller refuses to start with one sentence."""
     outcome = observed(small_bed, "corrupt_policy")
@@ -109,6 +112,7 @@ def test_a_corrupted_policy_file_lets_nobody_transmit(small_bed: Testbed) -> Non
     assert outcome.said.startswith("exit 2: error: policy")
 
 
+@pytest.mark.slow
 def test_a_stalling_policy_costs_no_packet(small_bed: Testbed) -> None:
     """Greedy steps in: datagrams flow on, with no gap of a decision's length."""
     outcome = observed(small_bed, "stall_policy")
