@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tacan.cli.result_table import result_table
 from tacan.errors import UserError
 from tacan.scenario import load_scenario
 
@@ -23,17 +24,6 @@ if TYPE_CHECKING:  # heavy: loaded when the command runs, not whenever help is s
 
 PIPE_WIDTH = 200
 STANDARD_OUTPUT = "-"
-PERCENT, SLOTS = 100.0, 1.0
-HEADLINES = (
-    ("assignment\n%", "assignment_success", PERCENT, 2),
-    ("access\n%", "packet_access", PERCENT, 2),
-    ("delivered\n% of slots", "delivery_per_slot", PERCENT, 2),
-    ("delay\nmean", "delay_mean", SLOTS, 3),
-    ("delay\np95", "delay_p95", SLOTS, 2),
-    ("URLLC late\n%", "urllc_deadline_miss", PERCENT, 2),
-    ("user gap\npp", "access_gap", PERCENT, 2),
-    ("its floor\npp", "access_gap_floor", PERCENT, 2),
-)
 
 
 def _print_metrics(wanted: bool) -> None:
@@ -139,7 +129,8 @@ def evaluate(
     to_pipe = json_file == STANDARD_OUTPUT
     if to_pipe:
         typer.echo(_as_json(results), nl=False)
-    _console(sys.stderr if to_pipe else sys.stdout).print(_table(results))
+    console = _console(sys.stderr if to_pipe else sys.stdout)
+    console.print(result_table(results, console.width))
 
 
 def _as_json(results: Sequence[Result]) -> str:
@@ -180,35 +171,3 @@ def _progress() -> Progress:
         transient=True,
         disable=not console.is_terminal,
     )
-
-
-def _table(results: Sequence[Result]) -> Table:
-    """One row a result; what is the same for all of them stands in the title."""
-    first = results[0]
-    keys = {
-        "policy": [result.policy for result in results],
-        "order": [result.order for result in results],
-        "load": [result.load for result in results],
-    }
-    shown = {key: column for key, column in keys.items() if key == "policy" or len({*column}) > 1}
-    common = [f"{key} {column[0]}" for key, column in keys.items() if key not in shown]
-    seeds = f"{len(first.seeds)} seed{'s' if len(first.seeds) > 1 else ''} of {first.steps} slots"
-    perturbation = [] if first.perturbation is None else [first.perturbation]
-    title = ", ".join([f"scenario {first.scenario.name}", *common, *perturbation, seeds])
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for key in shown:
-        table.add_column(key)
-    for heading, *_ in HEADLINES:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for position, result in enumerate(results):
-        cells = [_cell(result, name, scale, digits) for _, name, scale, digits in HEADLINES]
-        table.add_row(*(column[position] for column in shown.values()), *cells)
-    return table
-
-
-def _cell(result: Result, metric: str, scale: float, digits: int) -> str:
-    summary = result.summary(metric)
-    if summary["mean"] is None:
-        return "no data"
-    mean = f"{summary['mean'] * scale:.{digits}f}"
-    return mean if summary["std"] is None else f"{mean} ± {summary['std'] * scale:.{digits}f}"
