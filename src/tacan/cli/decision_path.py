@@ -27,7 +27,7 @@ def controller_stage(scenario: Scenario, protocol: Protocol) -> Stage:
     from tacan.evaluation.experiments import TACAN, available, stage_inputs
     from tacan.evaluation.stages import Stage
 
-    known, sentences = available([TACAN], scenario)
+    known, sentences = available([TACAN], protocol)
     if importlib.util.find_spec(MEASUREMENT) is None:
         known, sentences = set(), [*sentences, "this version has no controller measurement"]
     columns = {

@@ -145,14 +145,28 @@ def comparison_plan(references: Sequence[str], orders: Sequence[ServiceOrder],
     return Plan("compare", "the policies to compare", batches)
 
 
-def available(names: Iterable[str], scenario: Scenario) -> tuple[set[str], list[str]]:
-    """Which of these names can be built for a scenario, and a sentence on each that cannot."""
-    del scenario
+def available(names: Iterable[str], protocol: Protocol) -> tuple[set[str], list[str]]:
+    """Which of these names can be built, and a sentence on whatever is missing of them.
+
+    A learned policy may ship for fewer training seeds than are evaluated. It still plays, but seeds
+    then share a network and are no longer independent, which has to be said.
+    """
     known = {info.name for info in list_policies()}
-    asked = list(dict.fromkeys(names))
-    missing = [name for name in asked if name.partition(":")[0] not in known]
-    sentences = [f"policy {name!r} does not ship with this version of tacan" for name in missing]
-    return set(asked) - set(missing), sentences
+    found, sentences = set(), []
+    for name in dict.fromkeys(names):
+        if name.partition(":")[0] not in known:
+            sentences.append(f"policy {name!r} does not ship with this version of tacan")
+            continue
+        found.add(name)
+        trained = frozen.shipped().get(name)
+        absent = [seed for seed in protocol.seeds if trained and seed not in trained]
+        if absent:
+            listed = ", ".join(map(str, absent))
+            sentences.append(
+                f"policy {name!r} ships for training seeds {', '.join(map(str, trained or ()))} "
+                f"only: seeds {listed} replay one of these, so they are not independent"
+            )
+    return found, sentences
 
 
 def run_plan(
@@ -191,9 +205,9 @@ def empty_frame(scenario: Scenario) -> pl.DataFrame:
     return pl.DataFrame(schema={**COLUMNS, **metrics})
 
 
-def only_available(plan: Plan, scenario: Scenario) -> tuple[Plan, tuple[str, ...]]:
+def only_available(plan: Plan, protocol: Protocol) -> tuple[Plan, tuple[str, ...]]:
     """The plan without the policies that do not ship, and a sentence on each of them."""
-    known, sentences = available(plan.policies(), scenario)
+    known, sentences = available(plan.policies(), protocol)
     kept = []
     for batch in plan.batches:
         contenders = tuple(pair for pair in batch.contenders if pair[0] in known)

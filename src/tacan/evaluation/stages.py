@@ -120,7 +120,7 @@ def replay_stage(
 ) -> Stage:
     """A stage that replays policies; what does not ship is left out and said."""
     inputs = plan_inputs(plan, scenario, protocol)
-    possible, sentences = only_available(plan, scenario)
+    possible, sentences = only_available(plan, protocol)
 
     def run(progress: Progress) -> pl.DataFrame:
         return run_plan(
@@ -147,7 +147,7 @@ def comparison_stage(
 def attention_stage(scenario: Scenario, protocol: Protocol, *, threads: int) -> Stage:
     """fig:attention_viz, from a part of the same held-out episodes."""
     short = Protocol(protocol.seeds, min(protocol.steps, ATTENTION_STEPS))
-    known, sentences = available([TACAN], scenario)
+    known, sentences = available([TACAN], protocol)
 
     def run(progress: Progress) -> pl.DataFrame:
         if not known:
@@ -168,7 +168,7 @@ def attention_stage(scenario: Scenario, protocol: Protocol, *, threads: int) -> 
 
 def training_stage(scenario: Scenario, protocol: Protocol, learned: Sequence[str]) -> Stage:
     """The training curves that the policy files carry."""
-    known, sentences = available(learned, scenario)
+    known, sentences = available(learned, protocol)
 
     def run(progress: Progress) -> pl.DataFrame:
         frame = training_curves([name for name in learned if name in known], scenario)

@@ -131,8 +131,8 @@ def _value_axis(figure: Figure, frame: Frame) -> list[str]:
         y = frame.down(1 - frame.value(figure.level[0]))
         parts.append(
             f'<path class="level" d="M{frame.left} {y:.1f}H{frame.width - frame.right}"/>'
-            f'<text class="tick" x="{frame.width - frame.right}" y="{y - 5:.1f}" '
-            f'text-anchor="end">{escape(figure.level[1])}</text>'
+            f'<text class="tick" x="{frame.across(0.16):.1f}" y="{y - 5:.1f}">'
+            f"{escape(figure.level[1])}</text>"
         )
     return parts
 
@@ -245,7 +245,8 @@ def _dots(figure: Figure, width: int) -> tuple[Frame, list[str]]:
             f'<path class="grid" d="M{frame.left} {y:.1f}H{width - frame.right}"/>'
             f"{label}{escape(category)}</text>"
         )
-    for position, series in enumerate(figure.series):
+    # the first series lies on top: where two marks meet, its round one is smaller than the square
+    for position, series in reversed(list(enumerate(figure.series))):
         for index, group in enumerate(series.x):
             y = frame.top + pitch * (group + (0.5 if wide else 0.75))
             x = frame.across(frame.value(series.y[index]))

@@ -98,30 +98,43 @@ def table_markup(table: Table) -> str:
     heading = f'<h3 id="{table.key}">{escape(table.title)}{label}</h3>'
     if table.broken:
         return heading + broken(table.broken)
+    words = _columns_of_words(table)
     heads = "".join(
-        f'<th scope="col"><button type="button">{escape(text)}</button></th>'
-        for text in (table.corner, *table.columns)
+        f'<th scope="col"{_word_class(place)}><button type="button">{escape(text)}</button></th>'
+        for text, place in zip((table.corner, *table.columns), (False, *words), strict=True)
     )
-    rows = "".join(_row(row) for row in table.rows)
-    caption = (
-        "Ours; below it the paper's value and the difference." if table.has_paper else table.title
-    )
+    rows = "".join(_row(row, words) for row in table.rows)
+    caption, quiet = "Ours; below it the paper's value and the difference.", ""
+    if not table.has_paper:
+        caption, quiet = table.title, ' class="away"'
     missing = [f"{row.heading}: {row.missing}" for row in table.rows if row.missing]
     return (
         f'{heading}<div class="scroll" tabindex="0" role="region" aria-labelledby="{table.key}">'
-        f'<table class="sortable"><caption>{escape(caption)}</caption>'
+        f'<table class="sortable"><caption{quiet}>{escape(caption)}</caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
         + notes([*table.notes, *missing])
     )
 
 
-def _row(row: Row) -> str:
+def _columns_of_words(table: Table) -> list[bool]:
+    """Which columns hold words, which read from the left, and not numbers."""
+    return [
+        all(row.cells[place].text and row.cells[place].shown[0].isalpha() for row in table.rows)
+        for place in range(len(table.columns))
+    ]
+
+
+def _word_class(words: bool) -> str:
+    return ' class="text"' if words else ""
+
+
+def _row(row: Row, words: Sequence[bool]) -> str:
     strong = ' class="strong"' if row.strong else ""
-    cells = "".join(_cell(cell) for cell in row.cells)
+    cells = "".join(_cell(cell, text) for cell, text in zip(row.cells, words, strict=True))
     return f'<tr{strong}><th scope="row">{escape(row.heading)}</th>{cells}</tr>'
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: Cell, words: bool) -> str:
     parts = [f'<span class="ours">{escape(cell.shown)}</span>']
     if cell.papers:
         parts.append(f'<span class="paper">paper {escape(cell.papers)}</span>')
@@ -132,12 +145,7 @@ def _cell(cell: Cell) -> str:
             f'title="{found.verdict}: tolerance {found.tolerance:.3g}">'
             f"{escape(difference_text(cell))}</span>"
         )
-    kind = ' class="text"' if cell.text is not None and not _is_short(cell.text) else ""
-    return f'<td{kind} data-order="{escape(str(cell.order))}">{"".join(parts)}</td>'
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= 18
+    return f'<td{_word_class(words)} data-order="{escape(str(cell.order))}">{"".join(parts)}</td>'
 
 
 def figure_markup(figure: Figure) -> str:
