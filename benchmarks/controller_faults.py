@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from tacan.controller.lab.faults import SCENARIO, run_faults
-from tacan.controller.lab.testbed import Testbed
+from tacan.controller.lab.fault_rig import SCENARIO
+from tacan.controller.lab.faults import run_faults
+from tacan.controller.lab.testbed import Testbed, be_quick
 from tacan.scenario import load_scenario
 
 
 def main() -> None:
     logging.getLogger("tacan.controller").setLevel(logging.ERROR)
     scenario = load_scenario(SCENARIO)
+    be_quick()
     with Testbed(scenario.users, scenario.channels) as testbed:
         outcomes = asyncio.run(run_faults(testbed))
     print(

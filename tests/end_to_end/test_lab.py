@@ -16,6 +16,7 @@ import pytest
 from tacan.controller.lab import faults
 from tacan.controller.lab.commands import missing
 from tacan.controller.lab.experiment import LabSettings, run_policy
+from tacan.controller.lab.fault_rig import LEASE, SCENARIO, Outcome
 from tacan.controller.lab.ledger import compare
 from tacan.controller.lab.leftovers import remove_leftovers, started_at
 from tacan.controller.lab.testbed import Testbed, be_quick
@@ -34,7 +35,7 @@ SLOTS = 200
 @pytest.fixture(scope="module")
 def small_bed() -> Iterator[Testbed]:
     """Two users, four channels: the faults' scenario."""
-    scenario = load_scenario(faults.SCENARIO)
+    scenario = load_scenario(SCENARIO)
     with Testbed(scenario.users, scenario.channels) as testbed:
         yield testbed
 
@@ -66,7 +67,7 @@ def test_packets_fare_as_the_simulator_predicts() -> None:
     assert ledgers[1].collided < ledgers[0].collided / 4
 
 
-def observed(testbed: Testbed, name: str) -> faults.Outcome:
+def observed(testbed: Testbed, name: str) -> Outcome:
     (outcome,) = asyncio.run(faults.run_faults(testbed, (getattr(faults, name),)))
     assert outcome.misrouted == 0
     return outcome
@@ -75,7 +76,7 @@ def observed(testbed: Testbed, name: str) -> faults.Outcome:
 def test_a_killed_controllers_rules_die_with_their_leases(small_bed: Testbed) -> None:
     """kill -9: the last datagram comes within the lease and a second, and no rule is left."""
     outcome = observed(small_bed, "kill_controller")
-    assert 0.5 < outcome.last_after_fault < faults.LEASE + 1.0
+    assert 0.5 < outcome.last_after_fault < LEASE + 1.0
     assert outcome.rules_left == 0
 
 
@@ -91,7 +92,7 @@ def test_a_restarted_switch_gets_its_rules_back(small_bed: Testbed) -> None:
 def test_a_cut_connection_ends_in_silence_and_then_recovers(small_bed: Testbed) -> None:
     """Five seconds cut: rules live for their lease at most, and come back after it."""
     outcome = observed(small_bed, "cut_connection")
-    assert outcome.last_after_fault < faults.LEASE + 1.0
+    assert outcome.last_after_fault < LEASE + 1.0
     assert 2.0 < outcome.longest_gap < 6.5
     assert outcome.rules_left == 2
 

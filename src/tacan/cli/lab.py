@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,8 +12,6 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
-
-from tacan.policies.assignment import ServiceOrder
 
 if TYPE_CHECKING:
     from tacan.controller.lab.experiment import LabRun
@@ -26,7 +26,9 @@ def lab(
     policy: Annotated[
         list[str] | None, typer.Option(help="A policy; may be given several times.")
     ] = None,
-    order: Annotated[ServiceOrder, typer.Option(help="Who chooses first.")] = ServiceOrder.FIXED,
+    order: Annotated[
+        str, typer.Option(help="Who chooses first: fixed, queued-first or rotating.")
+    ] = "fixed",
     scenario: Annotated[str, typer.Option(help="A scenario's name or file.")] = "paper",
     slot_ms: Annotated[float, typer.Option(min=15.0, help="How long a slot lasts.")] = 25.0,
     datagrams: Annotated[int, typer.Option(min=1, max=32, help="UDP packets a packet.")] = 4,
@@ -38,16 +40,23 @@ def lab(
     from tacan.controller.lab.ledger import compare
     from tacan.controller.lab.testbed import Testbed, be_quick
     from tacan.controller.wiring import live_policy
+    from tacan.errors import UserError
+    from tacan.policies.assignment import ServiceOrder
     from tacan.scenario import load_scenario
 
+    if order not in tuple(ServiceOrder):
+        raise UserError(f"order {order!r}: must be one of {', '.join(ServiceOrder)}")
     found = load_scenario(scenario).changed({"episode_slots": slots})
-    settings = LabSettings(found, slots, order, seed, slot_ms / 1_000.0, datagrams, audit)
+    settings = LabSettings(
+        found, slots, ServiceOrder(order), seed, slot_ms / 1_000.0, datagrams, audit
+    )
     names = policy or list(POLICIES)
     for name in names:
         live_policy(name, found, seed)
     console = Console()
     results: list[tuple[LabRun, Ledger]] = []
     be_quick()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with Testbed(found.users, found.channels) as testbed:
         for left in testbed.removed:
             console.print(f"removed what the killed lab {left} had left behind")

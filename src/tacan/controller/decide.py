@@ -17,6 +17,7 @@ import numpy as np
 from tacan.controller.history import blank_observation
 from tacan.controller.messages import Source
 from tacan.controller.worker import PolicyFactory, PolicyWorker
+from tacan.errors import UserError
 from tacan.observation import Observation
 from tacan.policies.policy import Policy, Scores
 from tacan.scenario import Scenario
@@ -77,7 +78,7 @@ class Decider:
         blank = blank_observation(self._scenario)
         for asked in (policy, self._fallback):  # compilation must not cost the first decision
             asked.start(self._keys)
-            asked.score(blank)
+            _try(asked, blank)
         self._worker = PolicyWorker(self._factory, self._keys, policy)
         self._fallback.start(self._keys)
         self._switch_interval = sys.getswitchinterval()
@@ -155,3 +156,14 @@ class Decider:
 
     def _greedy(self, newest: Observation, source: Source, detail: str) -> Verdict:
         return Verdict(self._fallback.score(newest), source, detail)
+
+
+def _try(policy: Policy, blank: Observation) -> None:
+    try:
+        policy.score(blank)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(
+            f"policy {policy.name!r} fails on the observation of an idle spectrum: {error!r}"
+        ) from error

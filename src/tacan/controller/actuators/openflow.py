@@ -39,6 +39,7 @@ MARK = 0x7ACA << 48
 MARK_MASK = 0xFFFF << 48
 USER_BITS = 16
 EPOCHS = 1 << 32
+MOST_CONNECTIONS = 8
 
 
 @dataclass(frozen=True)
@@ -224,6 +225,9 @@ class OpenFlowSwitch:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
+        if len(self._serving) >= MOST_CONNECTIONS:
+            self._counts["connections_refused"] += 1
+            return
         session = Session(reader, writer, self._terms.timeout, self._event)
         if task is not None:
             self._serving.add(task)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from tacan.controller.actuators import openflow_codec as codec
 from tacan.controller.actuators import openflow_messages as said
 from tacan.controller.messages import ActuatorError
 
+TURN = 64
 NO_GENERATION = 0xFFFF_FFFF_FFFF_FFFF
 Request = tuple[int, bytes]
 
@@ -96,8 +98,10 @@ class Session:
     async def listen(self) -> None:
         """Read until the connection ends or breaks."""
         try:
-            while True:
+            for number in itertools.count(1):
                 self._take(codec.decode(await self._next()))
+                if number % TURN == 0:  # a talkative switch must not keep the loop from deciding
+                    await asyncio.sleep(0)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the switch went away
         finally:
