@@ -22,9 +22,10 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|")
     for one in outcomes:
+        last = f"{one.last_after_fault:+.3f}" if one.arrived else "none at all"
         print(
             f"| {one.name} | {one.sent} | {one.arrived} | {one.misrouted} | "
-            f"{one.longest_gap:.3f} | {one.last_after_fault:+.3f} | {one.rules_left} |"
+            f"{one.longest_gap:.3f} | {last} | {one.rules_left} |"
         )
     for one in outcomes:
         print(f"{one.name}: {one.said}")

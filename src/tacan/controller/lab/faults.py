@@ -55,7 +55,7 @@ async def cut_connection(rig: FaultRig) -> Outcome:
                 await switch.listen()
             return ""
 
-        return _with(await rig.observe("connection cut for 5 s", 8.0, fault), rig)
+        return _with(await rig.observe("connection cut for 5 s", 10.0, fault), rig)
 
 
 async def silence_sensor(rig: FaultRig) -> Outcome:
