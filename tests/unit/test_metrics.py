@@ -215,6 +215,20 @@ def test_fair_users_have_a_gap_at_its_floor_and_unfair_ones_do_not() -> None:
     assert np.mean(unfair_floors) == pytest.approx(np.mean(floors), rel=0.2)
 
 
+def test_the_floor_holds_for_few_episodes() -> None:
+    """Three episodes: levelling the users has taken a third of the noise's variance with it, and
+    without its correction the floor would be a fifth too low.
+    """
+    generator = np.random.default_rng(3)
+    order = permutations(3, 4)
+    found = []
+    for _ in range(300):
+        attempts = generator.binomial(200, 0.3, (3, 4))
+        found.append(gap(generator.binomial(attempts, 0.9), attempts, order))
+    mean_gap = np.mean([one.value for one in found])
+    assert np.mean([one.floor for one in found]) == pytest.approx(mean_gap, rel=0.1)
+
+
 def test_a_gap_needs_two_users_and_a_floor_two_episodes() -> None:
     """One user has nobody to differ from; one episode tells nothing about chance."""
     alone = np.array([[3], [4]])
