@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import platform
 from typing import TYPE_CHECKING
 
 from tacan.scenario import Scenario
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # heavy: loaded when the command runs, not whenever help is shown
     import polars as pl
 
     from tacan.evaluation.protocol import Protocol
@@ -17,19 +15,19 @@ if TYPE_CHECKING:
     from tacan.evaluation.stages import Stage
 
 CYCLES = 1_000
-MEASUREMENT = "tacan.controller.benchmark"
 
 
 def controller_stage(scenario: Scenario, protocol: Protocol) -> Stage:
-    """The controller's decision path on this machine."""
+    """The controller's decision path on this machine, with the policy of the first seed."""
     import polars as pl
 
+    from tacan.controller.benchmark import measure_decision_path
     from tacan.evaluation.experiments import TACAN, available, stage_inputs
+    from tacan.evaluation.protocol import Protocol
     from tacan.evaluation.stages import Stage
 
-    known, sentences = available([TACAN], protocol)
-    if importlib.util.find_spec(MEASUREMENT) is None:
-        known, sentences = set(), [*sentences, "this version has no controller measurement"]
+    first = Protocol(protocol.seeds[:1], protocol.steps)
+    known, sentences = available([TACAN], first)
     columns = {
         "policy": pl.String,
         "component": pl.String,
@@ -41,24 +39,24 @@ def controller_stage(scenario: Scenario, protocol: Protocol) -> Stage:
     def run(progress: Progress) -> pl.DataFrame:
         if not known:
             return pl.DataFrame(schema=columns)
-        measure = importlib.import_module(MEASUREMENT).measure_decision_path
+        found = measure_decision_path(
+            scenario, TACAN, CYCLES, seed=first.seeds[0], on_cycle=lambda: progress(1)
+        )
         rows = [
             {
                 "policy": TACAN,
-                "component": found.component,
-                "median_ms": found.median_ms,
-                "p95_ms": found.p95_ms,
+                "component": latency.component,
+                "median_ms": latency.median_ms,
+                "p95_ms": latency.p95_ms,
                 "cycles": CYCLES,
             }
-            for found in measure(scenario, TACAN, CYCLES)
+            for latency in found
         ]
-        progress(CYCLES)
         return pl.DataFrame(rows, schema=columns)
 
-    inputs = stage_inputs(scenario, protocol, [TACAN]) | {
+    inputs = stage_inputs(scenario, first, [TACAN]) | {
         "cycles": CYCLES,
         "machine": [platform.node(), platform.machine(), platform.processor()],
-        "measured": bool(known),
     }
     about = "the controller's decision path, one core"
     return Stage("controller", about, inputs, run, CYCLES, tuple(sentences))
