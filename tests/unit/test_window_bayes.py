@@ -60,7 +60,7 @@ def test_a_pattern_never_seen_takes_the_estimate_without_its_oldest_slot() -> No
 
 def test_bins_hold_about_equally_many_slots() -> None:
     """Of 1,200 slots spread evenly over totals 0 to 23, each of the 12 bins gets two totals."""
-    assert window_table._bins(np.full(24, 50)).tolist() == [n // 2 for n in range(24)]
+    assert window_table.quantile_bins(np.full(24, 50)).tolist() == [n // 2 for n in range(24)]
 
 
 def test_the_policy_sees_through_a_regular_pattern() -> None:

@@ -92,7 +92,7 @@ def _worlds(scenario: Scenario, episodes: int) -> list[range]:
     return [range(first, min(first + rows, episodes)) for first in range(0, episodes, rows)]
 
 
-def _bins(totals: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+def quantile_bins(totals: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
     """The bin of every total, so that each bin holds about as many slots."""
     before = np.cumsum(totals) - totals
     share = (before + totals / 2) / max(int(totals.sum()), 1)
@@ -134,7 +134,7 @@ def estimate(scenario: Scenario, window: int) -> WindowTable:
     chunks = _worlds(scenario, episodes)
     first = draw(chunks[0])
     _count(first.occupancy, scenario.history, window, one_bin, totals, nothing, nothing.copy())
-    bin_of_total = _bins(totals)
+    bin_of_total = quantile_bins(totals)
     seen = np.zeros((BINS, 1 << window), dtype=np.int32)
     idle = np.zeros_like(seen)
     for chunk in chunks:
