@@ -8,6 +8,7 @@ import pytest
 
 from controller_fakes import ScriptedPolicy, make_rig, prefers, report
 from tacan.controller.audit import AuditError, check_audit
+from tacan.controller.messages import Applied, Plan
 from tacan.errors import UserError
 
 
@@ -74,11 +75,21 @@ def test_a_failing_actuator_is_counted_and_tried_again() -> None:
 
 
 def test_the_interval_skips_ticks_instead_of_rushing() -> None:
-    """A pause of 3.5 s at an interval of 0.5 s costs seven ticks, not seven hasty decisions."""
-    rig = make_rig([[report(0)], [report(1)], [report(2)]], interval=0.5, step=3.5)
+    """A read that takes 3.5 s at an interval of 0.5 s costs six ticks, not six hasty decisions."""
+    rig = make_rig([[report(slot)] for slot in range(4)], interval=0.5, step=3.5)
+    moments: list[float] = []
+    really = rig.actuator.apply
+
+    async def apply(plan: Plan) -> Applied:
+        moments.append(rig.clock.now_ns / 1e9)
+        rig.sensor._step = 0.0
+        return await really(plan)
+
+    rig.actuator.apply = apply  # type: ignore[method-assign]
     rig.run()
-    assert rig.loop.parts.metrics.events["skipped_ticks"] >= 6
-    assert len(rig.actuator.plans) == 4
+    assert rig.loop.parts.metrics.events["skipped_ticks"] == 6
+    # the clock starts at 1.0; the last plan is the withdrawal
+    assert moments[:4] == [4.5, 4.5, 5.0, 5.5]
 
 
 def test_a_wall_clock_that_jumps_changes_nothing_but_the_log(tmp_path: Path) -> None:
