@@ -39,6 +39,7 @@ LADDER = (
     "window-bayes:8",
     "greedy-memory",
     "bayes-filter",
+    "bayes-renewal",
     "oracle-placement",
     "oracle-state",
     "oracle-next-slot",

@@ -33,6 +33,7 @@ METHOD_NAMES = {
     "greedy-memory": "Greedy with memory",
     "window-bayes:8": "Window-Bayes, 8 slots",
     "bayes-filter": "Bayes filter, whole episode",
+    "bayes-renewal": "Bayes filter with burst lengths",
     "oracle-placement": "Oracle: placement",
     "oracle-state": "Oracle: full hidden state",
     "oracle-next-slot": "Oracle: next slot",

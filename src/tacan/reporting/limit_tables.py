@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tacan.evaluation.experiments import LADDER, MATCHED, METHODS, MLP, TACAN
 from tacan.reporting.columns import Column, column, measured_row, method_name, or_broken
 from tacan.reporting.figure import Figure, Series, broken_figure
@@ -18,6 +20,7 @@ KNOWS = {
     "window-bayes:8": "8 slots, used best",
     "greedy-memory": "the episode's busy shares",
     "bayes-filter": "the episode, filtered",
+    "bayes-renewal": "the episode and its burst lengths, filtered",
     "oracle-placement": "true placement and load",
     "oracle-state": "full hidden state",
     "oracle-next-slot": "the next slot",
@@ -80,7 +83,7 @@ def ladder_table(records: Records) -> Table:
 
 def _reached(row: Row) -> float:
     ours = row.cells[0].ours
-    return -1.0 if ours is None else ours.mean
+    return math.inf if ours is None else ours.mean
 
 
 def ladder_figure(records: Records) -> Figure:
@@ -140,7 +143,7 @@ def orders_table(records: Records) -> Table:
                 name=f"{method_name(policy)}, {order.replace('-', ' ')}",
             )
             for policy in (TACAN, MLP, MATCHED, "greedy", "window-bayes:8", "greedy-memory",
-                           "bayes-filter", "oracle-state")
+                           "bayes-renewal", "oracle-state")
             for order in ("fixed", "rotating", "queued-first")
         )  # fmt: skip
         titles = tuple(found.title for found in columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -121,12 +121,21 @@ def _paper_cells(line: Line) -> list[Cell]:
             Value(found.wins, None, found.seeds),
             Value(found.sign_p, None, found.seeds),
         ]
-    papers: list[Value | None] = [None] * 5
-    if line.papers is not None:
-        _, low, high, won, of, sign = line.papers
-        single = [Value(number, None, int(of)) for number in (low, high, won, sign)]
-        papers = [papers_gain(line.papers), *single]
-    kinds = (gain, gain, gain, wins, p)
+    bound = replace(gain, better="neither")  # a wider interval is not better at one end
+    kinds = (gain, bound, bound, wins, p)
+    cells = [Cell(*found) for found in zip(kinds, ours, strict=True)]
+    if line.papers is None:
+        return cells
+    mean, low, high, won, of, sign = line.papers
+    single = [Value(number, None, int(of)) for number in (low, high, won, sign)]
+    papers = [papers_gain(line.papers), *single]
+    if line.claim and line.claim.found.seeds != of:
+        # wins, p and the interval's bounds of another number of seeds are not the same quantity
+        texts = [f"{mean}", f"{low}", f"{high}", f"{won:g} of {of:g}", f"{sign}"]
+        return [
+            Cell(kind, value, paper_text=text) if place else Cell(kind, value, papers[0])
+            for place, (kind, value, text) in enumerate(zip(kinds, ours, texts, strict=True))
+        ]
     return [Cell(*found) for found in zip(kinds, ours, papers, strict=True)]
 
 
