@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from tacan.cli import app
 from tacan.errors import UserError
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 SHORT = ["--seeds", "2", "--steps", "200", "--threads", "1"]
 
 
