@@ -20,9 +20,9 @@ import numpy.typing as npt
 from numba import njit
 
 from tacan.scenario import Modulation
-from tacan.simulator.streams import WEYL, Stream, mix, stream_start
+from tacan.simulator.streams import WEYL, WHOLE, Stream, mix, stream_start
 
-MODULATION = int(Stream.MODULATION)
+MODULATION = np.uint64(Stream.MODULATION)
 PICKS_PER_WORD = 4
 PICK_BITS = np.uint64(16)
 PICK_MASK = np.uint64(0xFFFF)
@@ -78,7 +78,7 @@ def pick_posteriors(
     Four 16-bit picks come from one word; a bank of 2^n posteriors is picked without bias.
     """
     size = np.uint64(bank.shape[1])
-    counter = stream_start(domain, seed, episode, MODULATION, 0)
+    counter = stream_start(domain, seed, episode, MODULATION, WHOLE)
     word = np.uint64(0)
     for t in range(emitter.shape[0]):
         for k in range(emitter.shape[1]):

@@ -16,9 +16,9 @@ from numba import njit
 
 from tacan.scenario import CLASSES, EMPTY
 from tacan.simulator.reward import slot_reward
-from tacan.simulator.streams import WEYL, Stream, mix, stream_start, to_unit
+from tacan.simulator.streams import WEYL, WHOLE, Stream, mix, stream_start, to_unit
 
-ARRIVALS = int(Stream.ARRIVALS)
+ARRIVALS = np.uint64(Stream.ARRIVALS)
 CLASS_COUNT = len(CLASSES)
 BEFORE_START = -1
 
@@ -35,7 +35,7 @@ def draw_arrivals(
 ) -> None:
     """Class codes of one episode's packets: waiting at reset [U], and arriving [T, U]; -1: none."""
     users = initial.shape[0]
-    counter = stream_start(domain, seed, episode, ARRIVALS, 0)
+    counter = stream_start(domain, seed, episode, ARRIVALS, WHOLE)
     for t in range(-1, arrivals.shape[0]):
         for u in range(users):
             counter += WEYL

@@ -51,6 +51,11 @@ def mix(value: Any) -> Any:
     return value ^ (value >> SHIFT_31)
 
 
+WHOLE = np.uint64(0)
+"""The part of a stream that is not divided. Constants of a key are unsigned words like its seed:
+kernels then compile ``stream_start`` once, not once for every constant."""
+
+
 @njit(cache=True)
 def stream_start(domain: Any, seed: Any, episode: Any, stream: Any, part: Any) -> Any:
     """The counter at which the stream of this key starts."""
@@ -70,7 +75,7 @@ def to_unit(word: Any) -> Any:
 @njit(cache=True)
 def _starts(domain: int, seeds: Any, episodes: Any, stream: int, counters: Any) -> None:
     for b in range(seeds.shape[0]):
-        counters[b] = stream_start(domain, seeds[b], episodes[b], stream, 0)
+        counters[b] = stream_start(domain, seeds[b], episodes[b], np.uint64(stream), WHOLE)
 
 
 @njit(cache=True)

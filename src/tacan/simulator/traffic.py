@@ -19,11 +19,10 @@ from numba import njit
 
 from tacan.simulator.streams import WEYL, Stream, mix, stream_start, to_unit
 
-PLACEMENT = int(Stream.PLACEMENT)
-TRAFFIC = int(Stream.TRAFFIC)
-PERSISTENT_PART = 1
-LOAD_PART = 2
-PLACEMENT_PART = 3
+PLACEMENT = np.uint64(Stream.PLACEMENT)
+TRAFFIC = np.uint64(Stream.TRAFFIC)
+PERSISTENT_PART, LOAD_PART, PLACEMENT_PART = (np.uint64(part) for part in (1, 2, 3))
+FIRST_EPISODE = np.uint64(0)
 
 
 @njit(cache=True)
@@ -42,7 +41,7 @@ def place_devices(
 ) -> None:
     """Put every device on a channel, uniformly at random: per episode, or once for the seed."""
     if persistent:
-        counter = stream_start(domain, seed, 0, PLACEMENT, PERSISTENT_PART)
+        counter = stream_start(domain, seed, FIRST_EPISODE, PLACEMENT, PERSISTENT_PART)
     else:
         counter = stream_start(domain, seed, episode, PLACEMENT, PLACEMENT_PART)
     for n in range(device_channel.shape[0]):
@@ -88,7 +87,7 @@ def run_devices(
         channel = device_channel[n]
         rank = ranks[code]
         rate = rates[code] * load
-        counter = stream_start(domain, seed, episode, TRAFFIC, n)
+        counter = stream_start(domain, seed, episode, TRAFFIC, np.uint64(n))
         earliest = 0
         while True:
             counter += WEYL
