@@ -69,7 +69,7 @@ def settings_of(policy: str, order: ServiceOrder, sensor: dict[str, object]) -> 
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("order", [ServiceOrder.FIXED, ServiceOrder.QUEUED_FIRST])
+@pytest.mark.parametrize("order", [ServiceOrder.ROTATING, ServiceOrder.QUEUED_FIRST])
 def test_the_loop_on_the_simulator_decides_as_the_simulator(
     policy: str, order: ServiceOrder, tmp_path: Path
 ) -> None:

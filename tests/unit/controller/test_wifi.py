@@ -38,8 +38,9 @@ def radios(*interfaces: str) -> WifiRadios:
 
 def apply(target: WifiRadios, *plans: tuple[int, int]) -> None:
     async def run() -> None:
-        for plan in plans:
-            await target.apply(make_plan(0, plan, LAYOUT))
+        async with asyncio.timeout(10.0):
+            for plan in plans:
+                await target.apply(make_plan(0, plan, LAYOUT))
 
     asyncio.run(run())
 
