@@ -1,7 +1,6 @@
 """The window that a policy sees."""
 
 from controller_fakes import TINY, report
-
 from tacan.controller.history import History
 
 
