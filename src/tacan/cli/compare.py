@@ -72,6 +72,8 @@ def compare(
         typer.echo(plain_table(table))
     for sentence in paired_sentences(report):
         console.print(escape(sentence), soft_wrap=True)
+    for sentence in report.unavailable():
+        console.print(f"[yellow]note:[/yellow] {escape(sentence)}", soft_wrap=True)
     for problem in report.problems:
         console.print(f"[red]no numbers:[/red] {escape(problem)}", soft_wrap=True)
     console.print(escape(str(out / "report.html")))

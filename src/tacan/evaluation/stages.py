@@ -141,7 +141,9 @@ def comparison_stage(
             plan, scenario, protocol, command=command, threads=threads, progress=progress
         )
 
-    return Stage(plan.stage, plan.about, inputs, run, plan.steps(protocol))
+    shipped = [name for name in plan.policies() if name in frozen.shipped()]
+    _, sentences = available(shipped, protocol)
+    return Stage(plan.stage, plan.about, inputs, run, plan.steps(protocol), tuple(sentences))
 
 
 def attention_stage(scenario: Scenario, protocol: Protocol, *, threads: int) -> Stage:

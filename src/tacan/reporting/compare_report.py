@@ -136,7 +136,7 @@ def compare_report(
                 )
     problems += [table.broken for table in tables if table.broken]
     return Report(
-        title=" against ".join(policies),
+        title=f"{policies[0]} against {', '.join(policies[1:])}",
         command=command,
         tables=tuple(tables),
         figures=tuple(figures),
@@ -179,6 +179,7 @@ def compare_page(report: Report) -> str:
     header = (
         '<p class="lead">Same held-out trajectories, paired by seed.</p>'
         + "".join(page.broken(problem) for problem in report.problems)
+        + page.notes(report.unavailable())
         + '<p class="meta">Made by</p>'
         + page.command_line(report.command)
     )

@@ -218,7 +218,7 @@ def gain_figure(key: str, title: str, caption: str, table: Table, unit: str) -> 
     halves = [_half(row) for row in rows]
     series = [
         Series(
-            "Ours, with its 95 % t interval",
+            "Mean gain, with its 95 % t interval",
             "blue",
             tuple(range(len(rows))),
             tuple(row.cells[0].ours.mean for row in rows if row.cells[0].ours),
