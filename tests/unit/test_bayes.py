@@ -79,6 +79,19 @@ def test_one_onset_proves_a_device(kind: Filter) -> None:
         assert scores[after][0] == pytest.approx(STAYS, abs=1e-5)
 
 
+def test_slots_of_a_burst_are_neither_onsets_nor_idle_slots() -> None:
+    """Two devices, two channels; idle, onset, two more busy slots, idle: n0 = 1 and n1 = 1.
+
+    With a = exp(-1/8) the posterior weights of one and two devices here are 1/2 (1 - a) a and
+    1/4 (1 - a^2) a^2, and the channel stays idle with a and a^2. None is ruled out.
+    """
+    scenario = lone_urllc(2, classes__urllc__devices=2)
+    scores = see(BayesFilterPolicy(scenario), [[0, 0], [1, 0], [1, 0], [1, 0], [0, 0]])
+    a = STAYS
+    one, two = 0.5 * (1 - a) * a, 0.25 * (1 - a**2) * a**2
+    assert scores[5][0] == pytest.approx((one * a + two * a**2) / (one + two), abs=1e-6)
+
+
 def test_onset_filter_ranks_busy_channels_last() -> None:
     """By the same posterior mean, less one."""
     scores = see(BayesFilterPolicy(lone_urllc(2)), [[0, 0], [1, 0]])
