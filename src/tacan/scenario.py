@@ -32,6 +32,7 @@ from pydantic import (
 )
 
 from tacan.errors import UserError
+from tacan.settings_files import error_sentence, read_toml
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -263,22 +264,6 @@ class Scenario(Settings):
         return validate_scenario(content, f"scenario {self.name!r}")
 
 
-def error_sentence(error: ValidationError, where: str) -> str:
-    """The first complaint as a sentence, and how many more there are."""
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"]) or "the file"
-    more = f" ({error.error_count() - 1} more like this)" if error.error_count() > 1 else ""
-    match first["type"]:
-        case "extra_forbidden":
-            return f"{where}: {key} is not a known key; remove it or correct its spelling{more}"
-        case "missing":
-            return f"{where}: {key} is missing{more}"
-    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    value = first["input"]
-    shown = "" if isinstance(value, dict | BaseModel) else f" = {value!r}"
-    return f"{where}: {key}{shown}: {message[0].lower()}{message[1:]}{more}"
-
-
 def validate_scenario(content: Mapping[str, Any], where: str) -> Scenario:
     """A scenario from plain values, or a ScenarioError that says what is wrong with them."""
     try:
@@ -308,20 +293,13 @@ def _read(reference: str, visited: tuple[str, ...] = ()) -> dict[str, Any]:
         raise ScenarioError(f"scenario {reference}: extends itself through {' -> '.join(visited)}")
     shipped = resources.files("tacan") / "scenarios" / f"{reference}.toml"
     if reference in shipped_scenarios():
-        text = shipped.read_text(encoding="utf-8")
+        content = tomllib.loads(shipped.read_text(encoding="utf-8"))
     else:
         path = Path(reference)
         if not path.is_file():
             known = ", ".join(shipped_scenarios())
             raise ScenarioError(f"scenario {reference!r}: neither a file nor one of {known}")
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ScenarioError(f"scenario file {reference}: cannot be read: {error}") from None
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"scenario file {reference}: not valid TOML: {error}") from None
+        content = read_toml(path, "scenario file")
     base = content.pop("extends", None)
     if base is None:
         return content

@@ -5,11 +5,10 @@ docs/controller.md describes it. Paths are relative to the file's folder.
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic import model_validator as validated
 
 from tacan.controller.address import Address
@@ -17,6 +16,7 @@ from tacan.controller.rules import Layout
 from tacan.errors import UserError
 from tacan.policies.assignment import ServiceOrder
 from tacan.scenario import Scenario, Settings, load_scenario
+from tacan.settings_files import error_sentence, read_toml
 
 Milliseconds = Annotated[float, Field(gt=0.0, le=3_600_000.0)]
 Port = Annotated[int, Field(ge=1, le=65_279)]
@@ -246,25 +246,8 @@ def port_layout(target: OpenFlowTarget, scenario: Scenario) -> Layout:
     return Layout(users, channels)
 
 
-def _sentence(error: ValidationError, where: str) -> str:
-    first = error.errors()[0]
-    kinds = {"simulator", "trace", "network", "dry-run", "openflow", "wifi"}
-    key = ".".join(str(part) for part in first["loc"] if part not in kinds) or "the file"
-    more = f" ({error.error_count() - 1} more like this)" if error.error_count() > 1 else ""
-    match first["type"]:
-        case "extra_forbidden":
-            return f"{where}: {key} is not a known key; remove it or correct its spelling{more}"
-        case "missing":
-            return f"{where}: {key} is missing{more}"
-        case "union_tag_not_found":
-            return f"{where}: {key}.kind is missing{more}"
-        case "union_tag_invalid":
-            expected = first["ctx"]["expected_tags"]
-            return f"{where}: {key}.kind = {first['ctx']['tag']!r}: must be one of {expected}{more}"
-    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    value = first["input"]
-    shown = "" if isinstance(value, dict | BaseModel) else f" = {value!r}"
-    return f"{where}: {key}{shown}: {message[0].lower()}{message[1:]}{more}"
+KINDS = ("simulator", "trace", "network", "dry-run", "openflow", "wifi")
+"""The sensors and actuators there are, as a file names them."""
 
 
 def validate_settings(content: dict[str, Any], where: str) -> ControlSettings:
@@ -272,17 +255,12 @@ def validate_settings(content: dict[str, Any], where: str) -> ControlSettings:
     try:
         return ControlSettings.model_validate(content)
     except ValidationError as error:
-        raise UserError(_sentence(error, where)) from None
+        raise UserError(error_sentence(error, where, KINDS)) from None
 
 
 def load_settings(path: Path) -> ControlSettings:
     """The settings of a TOML file."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"control file {path}: cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"control file {path}: not valid TOML: {error}") from None
+    content = read_toml(path, "control file")
     return validate_settings(content, f"control file {path}")
 
 

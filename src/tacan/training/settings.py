@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tacan.errors import UserError
-from tacan.scenario import error_sentence
+from tacan.settings_files import error_sentence, read_toml
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Rate = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
@@ -86,10 +85,7 @@ def load_settings(
         raise UserError(f"preset {preset!r}: must be one of {', '.join(PRESETS)}")
     content = dict(PRESETS[preset])
     if file is not None:
-        try:
-            content |= tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise UserError(f"training settings {file}: cannot be read: {error}") from None
+        content |= read_toml(file, "training settings")
     return validate_settings(content | (changes or {}))
 
 

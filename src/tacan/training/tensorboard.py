@@ -13,9 +13,7 @@ class EventLog:
     """Writes every figure of every iteration; resuming hides what a killed run wrote beyond."""
 
     def __init__(self, folder: Path, iteration: int) -> None:
-        self._writer = SummaryWriter(
-            log_dir=str(folder / "tensorboard"), purge_step=iteration + 1
-        )
+        self._writer = SummaryWriter(log_dir=str(folder / "tensorboard"), purge_step=iteration + 1)
 
     def write(self, iteration: int, row: dict[str, float]) -> None:
         """Record one row of the training curve."""

@@ -1,0 +1,46 @@
+"""Settings from TOML: read whole, and complained about in one sentence."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from tacan.errors import UserError
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """The content of a TOML file; ``what`` names it in a complaint."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{what} {path}: cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{what} {path}: not valid TOML: {error}") from None
+
+
+def error_sentence(error: ValidationError, where: str, tags: Collection[str] = ()) -> str:
+    """The first complaint as a sentence, and how many more there are.
+
+    ``tags`` are names of tagged alternatives, which stand in pydantic's path but in no file.
+    """
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"] if part not in tags) or "the file"
+    more = f" ({error.error_count() - 1} more like this)" if error.error_count() > 1 else ""
+    match first["type"]:
+        case "extra_forbidden":
+            return f"{where}: {key} is not a known key; remove it or correct its spelling{more}"
+        case "missing":
+            return f"{where}: {key} is missing{more}"
+        case "union_tag_not_found":
+            return f"{where}: {key}.kind is missing{more}"
+        case "union_tag_invalid":
+            expected = first["ctx"]["expected_tags"]
+            return f"{where}: {key}.kind = {first['ctx']['tag']!r}: must be one of {expected}{more}"
+    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    value = first["input"]
+    shown = "" if isinstance(value, dict | BaseModel) else f" = {value!r}"
+    return f"{where}: {key}{shown}: {message[0].lower()}{message[1:]}{more}"
