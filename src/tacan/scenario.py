@@ -299,7 +299,7 @@ def _read(reference: str, visited: tuple[str, ...] = ()) -> dict[str, Any]:
         if not path.is_file():
             known = ", ".join(shipped_scenarios())
             raise ScenarioError(f"scenario {reference!r}: neither a file nor one of {known}")
-        content = read_toml(path, "scenario file")
+        content = read_toml(path, "scenario file", ScenarioError)
     base = content.pop("extends", None)
     if base is None:
         return content

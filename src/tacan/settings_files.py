@@ -12,14 +12,14 @@ from pydantic import BaseModel, ValidationError
 from tacan.errors import UserError
 
 
-def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """The content of a TOML file; ``what`` names it in a complaint."""
+def read_toml(path: Path, what: str, refuse: type[UserError] = UserError) -> dict[str, Any]:
+    """The content of a TOML file; ``what`` names it in a complaint, which is a ``refuse``."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{what} {path}: cannot be read: {error}") from None
+        raise refuse(f"{what} {path}: cannot be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{what} {path}: not valid TOML: {error}") from None
+        raise refuse(f"{what} {path}: not valid TOML: {error}") from None
 
 
 def error_sentence(error: ValidationError, where: str, tags: Collection[str] = ()) -> str:
