@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from tacan.cli.reproduce import run_stages, wide_console
+from tacan.cli.console import wide_console
+from tacan.cli.reproduce import run_stages
 from tacan.errors import UserError
 from tacan.scenario import load_scenario
 

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tacan.cli.console import wide_console
 from tacan.cli.result_table import result_table
 from tacan.errors import UserError
 from tacan.scenario import load_scenario
@@ -22,7 +23,6 @@ from tacan.scenario import load_scenario
 if TYPE_CHECKING:  # heavy: loaded when the command runs, not whenever help is shown
     from tacan.evaluation.results import Result
 
-PIPE_WIDTH = 200
 STANDARD_OUTPUT = "-"
 
 
@@ -36,7 +36,7 @@ def _print_metrics(wanted: bool) -> None:
         also = [name for name in (Scope.CLASS, Scope.USER) if name in metric.scope]
         by = ", ".join(str(scope.name).lower() for scope in also)
         table.add_row(metric.name, metric.unit.value, by, metric.definition)
-    _console(sys.stdout).print(table)
+    wide_console().print(table)
     raise typer.Exit
 
 
@@ -129,7 +129,7 @@ def evaluate(
     to_pipe = json_file == STANDARD_OUTPUT
     if to_pipe:
         typer.echo(_as_json(results), nl=False)
-    console = _console(sys.stderr if to_pipe else sys.stdout)
+    console = wide_console(stderr=to_pipe)
     console.print(result_table(results, console.width))
 
 
@@ -150,14 +150,6 @@ def _write(results: Sequence[Result], json_file: str | None, out: Path | None) -
     if json_file is not None and json_file != STANDARD_OUTPUT:
         contents[Path(json_file)] = _as_json(results).encode()
     write_files(contents)
-
-
-def _console(stream: object) -> Console:
-    """Full width where nobody's terminal would break the lines."""
-    console = Console(stderr=stream is sys.stderr, highlight=False)
-    if not console.is_terminal:
-        console.width = PIPE_WIDTH
-    return console
 
 
 def _progress() -> Progress:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.table import Table
+
+from tacan.cli.console import wide_console
 
 if TYPE_CHECKING:
     from tacan.controller.lab.experiment import LabRun
@@ -53,7 +55,7 @@ def lab(
     names = policy or list(POLICIES)
     for name in names:
         live_policy(name, found, seed)
-    console = Console()
+    console = wide_console()
     results: list[tuple[LabRun, Ledger]] = []
     be_quick()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
@@ -75,17 +77,23 @@ def lab(
 
 def _accounts(ledgers: list[Ledger]) -> Table:
     table = Table(
-        "policy", "sent", "delivered", "predicted", "collided", "predicted", "misrouted", "lost",
-        "slots overrun", "OpenFlow errors", "fallbacks", "differs from replay",
-        title="Datagrams on the air, and what the simulator predicted",
-    )  # fmt: skip
-    for one in ledgers:
-        numbers = (
-            one.sent, one.delivered, one.predicted_delivered, one.collided, one.predicted_collided,
-            one.misrouted, one.lost, len(one.overran), one.errors, one.fallbacks,
-            one.replay_differs,
-        )  # fmt: skip
-        table.add_row(one.policy, *(str(number) for number in numbers))
+        "datagrams", *(one.policy for one in ledgers), title="On the air, and as predicted"
+    )
+    rows: dict[str, Callable[[Ledger], int]] = {
+        "sent": lambda one: one.sent,
+        "delivered": lambda one: one.delivered,
+        "delivered, as predicted": lambda one: one.predicted_delivered,
+        "collided": lambda one: one.collided,
+        "collided, as predicted": lambda one: one.predicted_collided,
+        "misrouted": lambda one: one.misrouted,
+        "lost": lambda one: one.lost,
+        "slots overrun and excluded": lambda one: len(one.overran),
+        "OpenFlow errors": lambda one: one.errors,
+        "decisions that fell back to Greedy": lambda one: one.fallbacks,
+        "decisions that differ from a replay": lambda one: one.replay_differs,
+    }
+    for title, number in rows.items():
+        table.add_row(title, *(f"{number(one):,}" for one in ledgers))
     return table
 
 

@@ -6,8 +6,9 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+
+from tacan.cli.console import wide_console
 
 
 def policies(
@@ -33,4 +34,4 @@ def policies(
     table = Table("name", "memory", "may know")
     for info in found:
         table.add_row(info.name, info.memory, info.knows)
-    Console().print(table)
+    wide_console().print(table)

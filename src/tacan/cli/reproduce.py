@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from tacan.cli.console import wide_console
 from tacan.scenario import Scenario, load_scenario
 
 if TYPE_CHECKING:  # heavy: loaded when the command runs, not whenever help is shown
@@ -25,7 +26,6 @@ if TYPE_CHECKING:  # heavy: loaded when the command runs, not whenever help is s
     from tacan.reporting.report import Report
 
 REPORT = "report"
-PIPE_WIDTH = 160
 STYLES = {
     "reproduced": "green",
     "exceeds": "cyan",
@@ -153,14 +153,6 @@ def _summary(report: Report, console: Console) -> None:
     for sentence in report.problems:
         console.print(f"[red]no numbers:[/red] {escape(sentence)}", soft_wrap=True)
     console.print(summary_sentence(report), soft_wrap=True)
-
-
-def wide_console() -> Console:
-    """Full width where nobody's terminal would break the lines."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = PIPE_WIDTH
-    return console
 
 
 def _progress(console: Console) -> Progress:

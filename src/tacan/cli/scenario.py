@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from tacan.cli.console import wide_console
 from tacan.scenario import load_scenario, scenario_toml, shipped_scenarios
 
 app = typer.Typer(help="List, show and check scenarios.", no_args_is_help=True)
@@ -22,7 +22,7 @@ def list_scenarios() -> None:
         found = load_scenario(name)
         numbers = (str(n) for n in (found.channels, found.devices, found.users))
         table.add_row(name, *numbers, found.description)
-    Console().print(table)
+    wide_console().print(table)
 
 
 @app.command()
