@@ -92,12 +92,18 @@ def test_the_first_example_of_the_page_works(tmp_path: Path) -> None:
 
 
 def test_the_stable_baselines_example_of_the_page_works(tmp_path: Path) -> None:
-    """The same page: PPO is trained (briefly), loaded and compared."""
+    """The same page: PPO is trained (briefly), loaded, frozen in ONNX, and both are compared."""
     pytest.importorskip("stable_baselines3", reason="NOT CHECKED: stable-baselines3 is missing")
     write_examples(tmp_path)
     run(tmp_path, "train_ppo.py", "256")
-    printed = run(tmp_path, "-m", "tacan", "compare", "my_ppo:policy", "greedy", *SHORT)
-    assert "my_ppo:policy against greedy" in printed
+    run(tmp_path, "-W", "ignore::DeprecationWarning", "freeze_ppo.py")
+    names = ("my_ppo.onnx", "my_ppo:policy", "greedy")
+    printed = run(tmp_path, "-m", "tacan", "compare", *names, *SHORT)
+    assert "my_ppo.onnx against greedy" in printed
+    # the file plays what the model plays
+    assert (
+        "my_ppo.onnx against my_ppo:policy: Access (pp): not clearly different (0.00 ±" in printed
+    )
 
 
 def test_the_statistics_page_prints_what_it_says(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def learned(monkeypatch: pytest.MonkeyPatch) -> None:
     files = {seed: Path(f"mind-{seed}.onnx") for seed in (42, 7, 43)}
     monkeypatch.setattr(frozen, "shipped", lambda: {"mind": files})
     monkeypatch.setattr(frozen, "load_policy", lambda path, _: Learned(path))
+    monkeypatch.setattr(frozen, "load_file", lambda path, _: Learned(path))
 
 
 def path_of(policy: Policy) -> str:

@@ -42,6 +42,7 @@ from tacan.controller.settings import (
 from tacan.errors import UserError
 from tacan.policies.catalogue import build_policy
 from tacan.policies.heuristics import GreedyPolicy
+from tacan.policies.own_network import OwnNetwork
 from tacan.policies.policy import Policy
 from tacan.scenario import Scenario
 from tacan.simulator.simulator import Privilege
@@ -68,6 +69,12 @@ def live_policy(reference: str, scenario: Scenario, seed: int) -> Policy:
         raise UserError(
             f"policy {reference!r} needs to know hidden state: it can be evaluated in simulation, "
             "but no radio could tell it"
+        )
+    if isinstance(policy, OwnNetwork):
+        raise UserError(
+            f"policy {reference!r} was not frozen by 'tacan export': it carries no digest, so that "
+            "damage to it would go unnoticed; load it in a factory of your own and name that as "
+            "module:factory"
         )
     return policy
 

@@ -4,7 +4,7 @@ A reference is one of
 
     greedy                      a name of ``list_policies``
     window-bayes:16             such a name with an argument, where it takes one
-    folder/policy.onnx          a frozen policy's file
+    folder/policy.onnx          a frozen policy's file, or a network of one's own (own_network.py)
     package.module:factory      a Python callable: factory(scenario, seed) returns a policy
 
 A learned name stands for one frozen policy for each of its training seeds. Evaluation seed s takes
@@ -156,6 +156,12 @@ def _load_frozen(path: Path, scenario: Scenario) -> Policy:
     return frozen.load_policy(path, scenario)
 
 
+def _load_file(path: Path, scenario: Scenario) -> Policy:
+    from tacan.policies import frozen
+
+    return frozen.load_file(path, scenario)
+
+
 def list_policies() -> list[PolicyInfo]:
     """All policies that have a name, yardsticks first, then the learned ones that ship."""
     learned = [
@@ -171,7 +177,7 @@ def build_policy(reference: str, scenario: Scenario, seed: int) -> Policy:
     if name in TABLE:
         return TABLE[name].build(scenario, argument if ":" in reference else None)
     if reference.endswith(POLICY_FILE_SUFFIX):
-        return _load_frozen(Path(reference), scenario)
+        return _load_file(Path(reference), scenario)
     shipped = _shipped()
     if reference in shipped:
         return _load_frozen(_of_seed(shipped[reference], seed), scenario)

@@ -22,6 +22,7 @@ import onnxruntime
 from tacan.errors import UserError
 from tacan.observation import Observation
 from tacan.policies.contexts import DecisionBatch
+from tacan.policies.own_network import OwnNetwork, open_session
 from tacan.policies.policy import Scores
 from tacan.scenario import Scenario, ScenarioError, validate_scenario
 from tacan.simulator.simulator import Privilege, Secrets
@@ -47,12 +48,16 @@ def _with_zeros(match: re.Match[bytes]) -> bytes:
     return match.group(0)[:-64] + ZERO_DIGEST
 
 
-def _read(path: Path) -> tuple[onnxruntime.InferenceSession, dict[str, Any], str]:
-    """A session, the metadata and the digest of a policy file; refused unless it is intact."""
+def _content(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise UserError(f"policy {path}: cannot be read ({error.strerror})") from None
+
+
+def _read(path: Path) -> tuple[onnxruntime.InferenceSession, dict[str, Any], str]:
+    """A session, the metadata and the digest of a policy file; refused unless it is intact."""
+    content = _content(path)
     found = DIGEST_PATTERN.findall(content)
     if len(found) != 1:
         raise UserError(
@@ -61,13 +66,10 @@ def _read(path: Path) -> tuple[onnxruntime.InferenceSession, dict[str, Any], str
     digest = found[0].decode()
     if content_digest(content) != digest:
         raise UserError(f"policy {path}: altered or damaged: its content does not match its digest")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
     try:
-        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        session = open_session(content)
         metadata = json.loads(session.get_modelmeta().custom_metadata_map[METADATA_KEY])
-    except (RuntimeError, KeyError, json.JSONDecodeError) as error:
+    except Exception as error:  # noqa: BLE001 - the runtime's errors share no other base
         reason = str(error).splitlines()[0]
         raise UserError(f"policy {path}: not a policy ({reason})") from None
     if metadata.get("format") != FORMAT:
@@ -151,6 +153,14 @@ class FrozenPolicy:
 def load_policy(path: str | Path, scenario: Scenario) -> FrozenPolicy:
     """A frozen policy from its file, checked against the scenario it is to run in."""
     return FrozenPolicy(Path(path), scenario)
+
+
+def load_file(path: Path, scenario: Scenario) -> FrozenPolicy | OwnNetwork:
+    """The policy of any ONNX file: one that we froze, or else a network of the user's own."""
+    content = _content(path)
+    if DIGEST_KEY.encode() in content:
+        return load_policy(path, scenario)
+    return OwnNetwork(path, content, scenario)
 
 
 @cache
