@@ -4,12 +4,12 @@ import asyncio
 import contextlib
 import shutil
 import ssl
-import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from certificates import certificate
 from controller_fakes import FakeClock
 from openflow_fakes import FLOW_MOD, FakeSwitch, Flow
 from tacan.controller.actuators.openflow import MARK, OpenFlowSwitch, Terms, build_openflow
@@ -269,19 +269,6 @@ def test_a_switch_that_never_comes_is_said_in_one_sentence(tmp_path: Path) -> No
 
     with pytest.raises(UserError, match=r"no switch connected to unix:.* in 0\.05 s"):
         asyncio.run(run())
-
-
-def certificate(folder: Path, name: str) -> tuple[Path, Path]:
-    """A self-signed certificate and its key."""
-    files = folder / f"{name}.pem", folder / f"{name}.key"
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-    subject = ["-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run(
-        [*command.split(), *subject, "-out", str(files[0]), "-keyout", str(files[1])],
-        check=True,
-        capture_output=True,
-    )
-    return files
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")

@@ -76,6 +76,11 @@ class Testbed:
         """Where the controller has to listen."""
         return f"unix:{self.folder / 'of.sock'}"
 
+    @property
+    def switch_namespace(self) -> str:
+        """Where the switch's daemon runs: its 127.0.0.1 is not ours."""
+        return self._namespace("sw")
+
     def _namespace(self, role: str) -> str:
         return f"tacan-{self._belongings.name}-{role}"
 
@@ -84,7 +89,7 @@ class Testbed:
         channels = len(self.layout.channel_ports)
         self._channels = [self._namespace(f"ch{n}") for n in range(channels)]
         ends = self._users + self._channels
-        switch = self._namespace("sw")
+        switch = self.switch_namespace
         self._belongings.add_namespaces([switch, *ends])
         run(["ip", "-batch", "-"], "".join(f"netns add {name}\n" for name in [switch, *ends]))
         cables = "".join(
@@ -148,7 +153,7 @@ class Testbed:
         self.switch = self._belongings.launch(
             "switch",
             [
-                *("ip", "netns", "exec", self._namespace("sw")),
+                *("ip", "netns", "exec", self.switch_namespace),
                 *("ovs-vswitchd", self._database),
                 *(f"--unixctl={self.folder / 'sw.ctl'}", "-vconsole:warn"),
             ],
@@ -165,10 +170,10 @@ class Testbed:
         timeout = f"--timeout={int(PATIENCE)}"
         return run(["ovs-vsctl", f"--db={self._database}", timeout, *command])
 
-    def set_controller(self) -> None:
-        """Send the switch to its controller, which must be listening by now."""
+    def set_controller(self, where: str = "") -> None:
+        """Send the switch to its controller, which must be listening by now (at ``controller``)."""
         settings = ["--", "set", "controller", BRIDGE, "max_backoff=1000"]
-        self.configure("set-controller", BRIDGE, self.controller, *settings)
+        self.configure("set-controller", BRIDGE, where or self.controller, *settings)
 
     def flows(self) -> str:
         """The switch's rules, as ovs-ofctl prints them."""
@@ -178,7 +183,7 @@ class Testbed:
     def set_cable(self, channel: int, state: str) -> None:
         """Take a channel's cable up or down."""
         name = self._channels[channel].rpartition("-")[2]
-        run(["ip", "-n", self._namespace("sw"), "link", "set", name, state])
+        run(["ip", "-n", self.switch_namespace, "link", "set", name, state])
 
     def _start_hosts(self) -> None:
         self._commands = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
