@@ -62,17 +62,23 @@ def compare(
     console = wide_console()
     run_stages([stage], out / "records", command, fresh=True, console=console)
 
-    from tacan.reporting.compare_report import compare_page, compare_report, paired_sentences
+    from tacan.reporting.compare_report import RULE, compare_page, compare_report
     from tacan.reporting.records import Records
     from tacan.reporting.report import write_report
     from tacan.reporting.table_files import plain_table
 
-    report = compare_report(Records(out / "records"), names, orders, loads, command)
-    write_report(report, out, compare_page(report))
+    found = compare_report(Records(out / "records"), names, orders, loads, command)
+    report = found.report
+    write_report(report, out, compare_page(found))
     for table in report.tables:
         typer.echo(plain_table(table))
-    for sentence in paired_sentences(report):
-        console.print(escape(sentence), soft_wrap=True)
+    for where, sentences in found.words:
+        console.print(f"[bold]{escape(where)}[/bold]")
+        for sentence in sentences:
+            console.print(f"  {escape(sentence)}", soft_wrap=True)
+    console.print(RULE, soft_wrap=True)
+    for sentence in found.notes:
+        console.print(f"[yellow]note:[/yellow] {escape(sentence)}", soft_wrap=True)
     for sentence in report.unavailable():
         console.print(f"[yellow]note:[/yellow] {escape(sentence)}", soft_wrap=True)
     for problem in report.problems:

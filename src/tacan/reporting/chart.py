@@ -42,6 +42,18 @@ class Frame:
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
 
+def numbered(figure: Figure) -> list[tuple[int, Series]]:
+    """Each series with its number among those of its kind, ours or the paper's: so that two of
+    ours never share a mark while there are others.
+    """
+    counts = {True: 0, False: 0}
+    found = []
+    for series in figure.series:
+        found.append((counts[series.papers], series))
+        counts[series.papers] += 1
+    return found
+
+
 def draw(figure: Figure) -> str:
     """The figure as two SVG drawings, wide and narrow."""
     drawer = {"bars": _bars, "lines": _lines, "dots": _dots}[figure.kind]
@@ -193,7 +205,7 @@ def _lines(figure: Figure, width: int) -> tuple[Frame, list[str]]:
             f'<text class="tick" x="{x:.1f}" y="{frame.down(1) + 18:.1f}" '
             f'text-anchor="middle">{_short(tick)}</text>'
         )
-    for position, series in enumerate(figure.series):
+    for place, series in numbered(figure):
         xs = [frame.across(0.02 + 0.96 * (x - first) / ((last - first) or 1)) for x in series.x]
         ys = [frame.down(1 - frame.value(y)) for y in series.y]
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in zip(xs, ys, strict=True))
@@ -205,7 +217,7 @@ def _lines(figure: Figure, width: int) -> tuple[Frame, list[str]]:
                 top, low = (frame.down(1 - frame.value(end)) for end in ends)
                 parts.append(_error_bar(series, x, top, low))
             tip = _tip(figure, series, index, _short(series.x[index]))
-            shape = "circle" if series.papers else MARKS[position % len(MARKS)]
+            shape = "circle" if series.papers else MARKS[place % len(MARKS)]
             parts.append(_point(series, shape, x, y, tip))
     return frame, parts
 
@@ -246,7 +258,7 @@ def _dots(figure: Figure, width: int) -> tuple[Frame, list[str]]:
             f"{label}{escape(category)}</text>"
         )
     # the first series lies on top: where two marks meet, its round one is smaller than the square
-    for position, series in reversed(list(enumerate(figure.series))):
+    for place, series in reversed(numbered(figure)):
         for index, group in enumerate(series.x):
             y = frame.top + pitch * (group + (0.5 if wide else 0.75))
             x = frame.across(frame.value(series.y[index]))
@@ -258,6 +270,6 @@ def _dots(figure: Figure, width: int) -> tuple[Frame, list[str]]:
                     f'M{first:.1f} {y - 4:.1f}v8M{last:.1f} {y - 4:.1f}v8"/>'
                 )
             tip = _tip(figure, series, index, figure.categories[int(group)])
-            shape = "diamond" if series.papers else MARKS[position % len(MARKS)]
+            shape = "diamond" if series.papers else MARKS[place % len(MARKS)]
             parts.append(_point(series, shape, x, y, tip))
     return frame, parts

@@ -23,6 +23,7 @@ METRIC_OF = {
     "jain": "access_jain",
     "deadline_misses": "urllc_deadline_miss",
 }
+CLASS_NAMES = {"urllc": "URLLC", "mmtc": "mMTC", "embb": "eMBB"}
 METHOD_NAMES = {
     "random": "Random (coordinated)",
     "greedy": "Greedy",

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 from tacan.evaluation.statistics import sign_test_minimum
 from tacan.evaluation.store import RecordsError
+from tacan.policies.catalogue import list_policies
 from tacan.reporting import page
 from tacan.reporting.columns import Column, column, measured_row, method_name, or_broken
 from tacan.reporting.figure import COLOURS, Figure, Series
 from tacan.reporting.page import Section, figure_markup, paragraph, table_markup
-from tacan.reporting.paired_tables import GAINS, Line, gain_by_seed, gain_figure, paired_table
+from tacan.reporting.paired_tables import (
+    GAINS,
+    Line,
+    flips_after_holm,
+    gain_by_seed,
+    gain_figure,
+    gain_quantity,
+    paired_table,
+    tests_table,
+)
 from tacan.reporting.records import Question, Records
 from tacan.reporting.report import Report, provenance
-from tacan.reporting.table import Table
+from tacan.reporting.table import Table, broken_table
+from tacan.simulator.simulator import Privilege
 
 STAGE = "compare"
+LEVEL = 0.05
+RULE = (
+    "Clearly better or worse: the 95 % Student-t interval leaves out zero and every seed has the "
+    "same sign. The exact sign-flip test, adjusted by Holm for all differences of a table, stands "
+    f"beside it; with fewer than {sign_test_minimum(LEVEL)} seeds it cannot go below {LEVEL}."
+)
 
 
 def _question(policy: str, order: str, load: str) -> Question:
@@ -51,22 +69,62 @@ def values_table(records: Records, policies: Sequence[str], order: str, load: st
     return or_broken(key, "", title, build)
 
 
-def gains_table(records: Records, policies: Sequence[str], order: str, load: str) -> Table:
+def paired_lines(records: Records, policies: Sequence[str], order: str, load: str) -> list[Line]:
     """The first policy against each of the others, paired by seed."""
     first, *others = policies
-    key, title = f"paired_{order}_{load}", f"{first} against the others: {_where(order, load)}"
+    lines = []
+    for other in others:
+        for gain, name in GAINS.items():
+            questions = (_question(first, order, load), _question(other, order, load))
+            claim = gain_by_seed(records, *questions, gain)
+            lines.append(Line(f"{other}: {name}", gain, claim))
+    return lines
 
-    def build() -> Table:
-        lines = []
-        for other in others:
-            for gain, name in GAINS.items():
-                questions = (_question(first, order, load), _question(other, order, load))
-                claim = gain_by_seed(records, *questions, gain)
-                lines.append(Line(f"{other}: {name}", gain, claim))
-        note = f"Positive: {first} is better."
-        return paired_table(key, "", title, f"{first} against", lines, note)
 
-    return or_broken(key, "", title, build)
+def gains_tables(
+    records: Records, policies: Sequence[str], order: str, load: str
+) -> tuple[tuple[Table, ...], list[str]]:
+    """The paired differences as tables and in words; both empty where numbers are broken."""
+    where = _where(order, load)
+    key, title = f"paired_{order}_{load}", f"{policies[0]} against the others: {where}"
+    try:
+        lines = paired_lines(records, policies, order, load)
+    except RecordsError as error:
+        return (broken_table(key, "", title, str(error)),), []
+    corner, note = f"{policies[0]} against", f"Positive: {policies[0]} is better."
+    tables = (
+        paired_table(key, "", title, corner, lines, note),
+        tests_table(
+            f"tests_{order}_{load}", f"The same differences, tested: {where}", corner, lines
+        ),
+    )
+    return tables, [
+        _in_words(policies[0], line, flip)
+        for line, flip in zip(lines, flips_after_holm(lines), strict=True)
+    ]
+
+
+def _in_words(first: str, line: Line, flip: float) -> str:
+    """One difference by a stated rule (``RULE``)."""
+    if line.claim is None:
+        return f"{first} against {line.heading}: {line.missing}"
+    found, quantity = line.claim.found, gain_quantity(line.gain)
+    if found.ties == found.seeds:
+        return f"{first} against {line.heading}: identical in every seed"
+    low, high = found.t_interval.low, found.t_interval.high
+    apart = low > 0.0 or high < 0.0
+    side = "better" if found.mean > 0 else "worse"
+    verdict = "not clearly different"
+    if apart and found.seeds in {found.wins, found.losses}:
+        verdict = f"clearly {side}"
+    exact = f"sign-flip p = {flip:.3g} after Holm"
+    if flip <= LEVEL:
+        exact += ", so the exact test agrees"
+    mean, start, end = (f"{value:+.{quantity.decimals}f}" for value in (found.mean, low, high))
+    return (
+        f"{first} against {line.heading}: {verdict} ({mean}, interval {start} to {end}; "
+        f"{found.wins} of {found.seeds} seeds won; {exact})"
+    )
 
 
 def loads_figure(
@@ -102,18 +160,30 @@ def loads_figure(
     )
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """A comparison: its report, and its results in words."""
+
+    report: Report
+    words: tuple[tuple[str, tuple[str, ...]], ...]
+    """by load and order, a sentence on each paired difference"""
+    notes: tuple[str, ...]
+    """what a reader must know of the policies"""
+
+
 def compare_report(
     records: Records,
     policies: Sequence[str],
     orders: Sequence[str],
     loads: Sequence[str],
     command: str,
-) -> Report:
+) -> Comparison:
     """All tables and figures of a comparison."""
     tables: list[Table] = []
     figures: list[Figure] = []
     problems: list[str] = []
     manifests = []
+    words: list[tuple[str, tuple[str, ...]]] = []
     try:
         manifests.append(records.stage(STAGE)[1])
         figures += [loads_figure(records, policies, order, loads) for order in orders]
@@ -122,20 +192,21 @@ def compare_report(
     for order in orders:
         for load in loads:
             tables.append(values_table(records, policies, order, load))
-            paired = gains_table(records, policies, order, load)
-            tables.append(paired)
-            if not paired.broken:
+            paired, sentences = gains_tables(records, policies, order, load)
+            tables += paired
+            words.append((_where(order, load), tuple(sentences)))
+            if not paired[0].broken:
                 figures.append(
                     gain_figure(
                         f"gains_{order}_{load}",
                         f"Gains of {policies[0]}: {_where(order, load)}",
                         "Mean differences, paired by seed; bars are 95 % t intervals.",
-                        paired,
+                        paired[0],
                         "pp",
                     )
                 )
     problems += [table.broken for table in tables if table.broken]
-    return Report(
+    report = Report(
         title=f"{policies[0]} against {', '.join(policies[1:])}",
         command=command,
         tables=tuple(tables),
@@ -144,52 +215,36 @@ def compare_report(
         manifests=tuple(manifests),
         problems=tuple(dict.fromkeys(problems)),
     )
+    return Comparison(report, tuple(words), _privileged(policies))
 
 
-def paired_sentences(report: Report) -> list[str]:
-    """Each paired result in words, by a stated rule.
-
-    A difference is called clear when its Student-t interval leaves out zero *and* every seed has
-    the same sign; it is called exact-test significant only if the sign-flip test says so after
-    Holm's correction, which fewer than six seeds cannot.
-    """
-    sentences = []
-    for table in report.tables:
-        if not table.key.startswith("paired_"):
-            continue
-        for row in table.rows:
-            mean, low, high, wins = (cell.ours for cell in row.cells[:4])
-            if mean is None or low is None or high is None or wins is None:
-                continue
-            apart = low.mean > 0.0 or high.mean < 0.0
-            same_sign = wins.mean in {0.0, float(mean.seeds)}
-            side = "better" if mean.mean > 0 else "worse"
-            verdict = f"clearly {side}" if apart and same_sign else "not clearly different"
-            sentences.append(
-                f"{table.title.rpartition(': ')[2]}; {table.corner} {row.heading}: {verdict} "
-                f"({row.cells[0].shown}; interval {row.cells[1].shown} to {row.cells[2].shown}; "
-                f"{wins.mean:.0f} of {mean.seeds} seeds won)"
-            )
-    return sentences
+def _privileged(policies: Sequence[str]) -> tuple[str, ...]:
+    known = {info.name: info for info in list_policies()}
+    return tuple(
+        f"{name} is privileged: it knows {known[name].knows.removeprefix('PRIVILEGED: ')}."
+        for name in policies
+        if name in known and known[name].privilege is not Privilege.NONE
+    )
 
 
-def compare_page(report: Report) -> str:
+def compare_page(comparison: Comparison) -> str:
     """The page of a comparison."""
-    verdicts = "".join(f"<li>{escape(text)}</li>" for text in paired_sentences(report))
+    report = comparison.report
+    verdicts = "".join(
+        f"<h3>{escape(where)}</h3><ul>{''.join(f'<li>{escape(text)}</li>' for text in sentences)}"
+        "</ul>"
+        for where, sentences in comparison.words
+        if sentences
+    )
     header = (
         '<p class="lead">Same held-out trajectories, paired by seed.</p>'
         + "".join(page.broken(problem) for problem in report.problems)
-        + page.notes(report.unavailable())
+        + page.notes((*comparison.notes, *report.unavailable()))
         + '<p class="meta">Made by</p>'
         + page.command_line(report.command)
     )
-    rule = (
-        "Clearly better or worse: the 95 % Student-t interval leaves out zero and every seed has "
-        f"the same sign. With fewer than {sign_test_minimum()} seeds no exact test can confirm it "
-        "at level 0.05."
-    )
     sections = [
-        Section("verdict", "In words", paragraph(rule) + f"<ul>{verdicts}</ul>", "In words"),
+        Section("verdict", "In words", paragraph(RULE) + verdicts, "In words"),
         Section(
             "numbers", "Numbers", "".join(table_markup(table) for table in report.tables), "Numbers"
         ),

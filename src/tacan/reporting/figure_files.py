@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from tacan.reporting.chart import numbered
 from tacan.reporting.figure import COLOURS, Figure
 
 FORMATS = ("svg", "pdf", "png")
@@ -105,7 +106,7 @@ def _bars(figure: Figure, axes: Any) -> None:
 
 
 def _lines(figure: Figure, axes: Any) -> None:
-    for place, series in enumerate(figure.series):
+    for place, series in numbered(figure):
         axes.errorbar(
             series.x,
             series.y,
@@ -120,12 +121,13 @@ def _lines(figure: Figure, axes: Any) -> None:
             label=series.name,
         )
     axes.set_ylim(*figure.range())
+    axes.xaxis.get_major_locator().set_params(integer=True)
     _level(figure, axes)
     _finish(figure, axes)
 
 
 def _dots(figure: Figure, axes: Any) -> None:
-    for place, series in enumerate(figure.series):
+    for place, series in numbered(figure):
         colour = COLOURS[series.colour][0]
         axes.errorbar(
             series.y,

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from enum import StrEnum
 
-from tacan.evaluation.experiments import TACAN
+import numpy as np
+
+from tacan.evaluation.experiments import MIXING_SHARES, TACAN
+from tacan.evaluation.perturbations import uniform_mixing
+from tacan.evaluation.statistics import Interval, t_interval
 from tacan.evaluation.store import RecordsError
 from tacan.reporting.attention import mean_attention
+from tacan.reporting.columns import CLASS_NAMES, METRIC_OF
 from tacan.reporting.comparison import Comparison, Verdict, compare_values
 from tacan.reporting.paired_tables import Claim, gain_by_seed, gain_quantity, papers_gain
 from tacan.reporting.paper import Value, read_paper
@@ -73,7 +79,7 @@ def _judge_gain(claim: Claim, papers: Value) -> tuple[Outcome, str]:
     found, quantity = claim.found, gain_quantity(claim.gain)
     compared = compare_values(quantity, Value(found.mean, found.deviation, found.seeds), papers)
     outcome = OUTCOME_OF[compared.verdict]
-    if found.wins < found.seeds and outcome is not Outcome.DIFFERS:
+    if found.wins < found.seeds or found.t_interval.low <= 0.0:
         outcome = Outcome.DIFFERS
     interval = found.t_interval
     return outcome, (
@@ -82,6 +88,23 @@ def _judge_gain(claim: Claim, papers: Value) -> tuple[Outcome, str]:
         f"won in {found.wins} of {found.seeds} seeds, sign test p = {found.sign_p:.4f}; "
         f"the paper's is {papers.mean:+.{quantity.decimals}f}"
     )
+
+
+def fall(of: str) -> Judge:
+    """A gain over Greedy that the paper states as a fall from one value to another."""
+    judge_gain = gain("greedy", of)
+
+    def judge(records: Records) -> tuple[Outcome, str]:
+        outcome, because = judge_gain(records)
+        quantity = QUANTITIES[of]
+        greedy, ours = (
+            quantity.format(records.value(Question(policy), METRIC_OF[of]).mean)
+            for policy in ("greedy", TACAN)
+        )
+        paired = because.removeprefix("ours is ")
+        return outcome, f"ours falls from {greedy} to {ours} {quantity.unit}; by seed {paired}"
+
+    return judge
 
 
 def growing_gain(records: Records) -> tuple[Outcome, str]:
@@ -127,8 +150,8 @@ def no_throughput_gain(records: Records) -> tuple[Outcome, str]:
 
 def even_classes(records: Records) -> tuple[Outcome, str]:
     found = {
-        name: records.value(Question(TACAN), f"packet_access_{name}").mean
-        for name in ("urllc", "mmtc", "embb")
+        shown: records.value(Question(TACAN), f"packet_access_{name}").mean
+        for name, shown in CLASS_NAMES.items()
     }
     spread = max(found.values()) - min(found.values())
     text = ", ".join(f"{name} {value:.2f} %" for name, value in found.items())
@@ -136,19 +159,38 @@ def even_classes(records: Records) -> tuple[Outcome, str]:
     return outcome, f"ours: {text}; {spread:.2f} pp apart"
 
 
+def better_in_each_class(records: Records) -> tuple[Outcome, str]:
+    texts, every = [], True
+    for name, shown in CLASS_NAMES.items():
+        metric = f"packet_access_{name}"
+        ours, greedy = (records.by_seed(Question(policy), metric) for policy in (TACAN, "greedy"))
+        gains = [ours[seed] - greedy[seed] for seed in ours]
+        won = sum(found > 0 for found in gains)
+        every &= won == len(gains)
+        texts.append(f"{shown} {estimate(gains).mean:+.2f} pp ({won} of {len(gains)} seeds)")
+    return Outcome.REPRODUCED if every else Outcome.DIFFERS, f"ours: {', '.join(texts)}"
+
+
 def deadlines(records: Records) -> tuple[Outcome, str]:
     ours, greedy = (
-        records.value(Question(policy), "urllc_deadline_miss") for policy in (TACAN, "greedy")
+        records.by_seed(Question(policy), "urllc_deadline_miss") for policy in (TACAN, "greedy")
     )
-    outcome = Outcome.REPRODUCED if ours.mean <= min(0.05, greedy.mean) else Outcome.DIFFERS
-    return outcome, f"ours: {ours.mean:.3f} % against Greedy's {greedy.mean:.3f} %"
+    fewer = [greedy[seed] - ours[seed] for seed in ours]
+    apart = interval_of(fewer)
+    none = round(estimate(ours.values()).mean, 2) == 0.0
+    outcome = Outcome.REPRODUCED if none and apart.low > 0.0 else Outcome.DIFFERS
+    return outcome, (
+        f"ours: {estimate(ours.values()).mean:.3f} % against Greedy's "
+        f"{estimate(greedy.values()).mean:.3f} %, fewer by {between(apart, 3)}"
+    )
 
 
 def attention_shape(records: Records) -> tuple[Outcome, str]:
     means = mean_attention(records)
     uniform = 1.0 / len(means["normal"])
+    clear = uniform + QUANTITIES["attention"].margin
     bent = all(
-        weights[0] > uniform and weights[-1] > uniform and min(weights[1:-1]) < uniform
+        weights[0] > clear and weights[-1] > clear and min(weights[1:-1]) < uniform
         for weights in means.values()
     )
     rising = means["normal"][0] < means["high"][0] < means["extreme"][0]
@@ -157,31 +199,62 @@ def attention_shape(records: Records) -> tuple[Outcome, str]:
     return outcome, f"ours: first and last rank {text} load; uniform is {uniform:.3f}"
 
 
-def change(stage: str, kind: str, printed: float) -> Judge:
+def interval_of(differences: list[float]) -> Interval:
+    """The 95 % Student-t interval of paired differences."""
+    return t_interval(np.array(differences))
+
+
+def between(interval: Interval, decimals: int = 2) -> str:
+    """An interval of percentage points in words."""
+    return f"{interval.low:.{decimals}f} to {interval.high:.{decimals}f} pp (95 % interval)"
+
+
+def costs(records: Records, stage: str, kind: str) -> list[float]:
+    """By seed, the points of assignment success that a perturbation costs."""
+    full = records.by_seed(Question(TACAN), "assignment_success")
+    question = Question(TACAN, perturbation=kind, stage=stage)
+    changed = records.by_seed(question, "assignment_success")
+    return [full[seed] - changed[seed] for seed in full]
+
+
+def cost(stage: str, kind: str, printed: float) -> Judge:
+    """A cost is reproduced if it is about as large and can be told from none."""
+
     def judge(records: Records) -> tuple[Outcome, str]:
-        full = records.by_seed(Question(TACAN), "assignment_success")
-        question = Question(TACAN, perturbation=kind, stage=stage)
-        changed = records.by_seed(question, "assignment_success")
-        ours = estimate(changed[seed] - full[seed] for seed in full)
+        paired = costs(records, stage, kind)
+        ours, interval = estimate(paired), interval_of(paired)
         found = compare_values(QUANTITIES["change"], ours, Value(printed, None, 5))
-        outcome = Outcome.REPRODUCED if found.verdict is Verdict.MATCHES else Outcome.DIFFERS
-        return outcome, _said(f"{ours.mean:+.2f}", "pp", found)
+        seen = interval.low > 0.0 and found.verdict is Verdict.MATCHES
+        text = f"ours costs {ours.mean:.2f} points, {between(interval)}; the paper's {printed:.2f}"
+        if interval.low <= 0.0 <= interval.high:
+            text += "; ours cannot be told from none"
+        return Outcome.REPRODUCED if seen else Outcome.DIFFERS, text
 
     return judge
 
 
 def mostly_shift(records: Records) -> tuple[Outcome, str]:
-    questions = (
-        Question(TACAN),
-        Question(TACAN, perturbation="zero-entropy", stage="ablation"),
-        Question(TACAN, perturbation="mixing:1", stage="mixing"),
+    zeroed, flattened = (
+        costs(records, "ablation", "zero-entropy"),
+        costs(records, "mixing", "mixing:1"),
     )
-    full, without, flat = (
-        records.value(question, "assignment_success").mean for question in questions
-    )
-    zeroed, flattened = full - without, full - flat
-    outcome = Outcome.REPRODUCED if zeroed >= 3 * max(flattened, 0.0) else Outcome.DIFFERS
-    return outcome, f"ours: zeroing costs {zeroed:.2f} pp, flattening {flattened:.2f} pp"
+    interval = interval_of(zeroed)
+    whole, lost = estimate(zeroed).mean, estimate(flattened).mean
+    shift = interval.low > 0.0 and whole >= 3 * max(lost, 0.0)
+    text = f"ours: zeroing costs {whole:.2f} points, {between(interval)}, flattening {lost:.2f}"
+    if interval.low <= 0.0 <= interval.high:
+        text += "; there is no clear penalty to explain"
+    return Outcome.REPRODUCED if shift else Outcome.DIFFERS, text
+
+
+def monotone_mixing(records: Records) -> tuple[Outcome, str]:
+    means = [records.value(Question(TACAN), "assignment_success").mean]
+    for share in MIXING_SHARES:
+        question = Question(TACAN, perturbation=uniform_mixing(share).name, stage="mixing")
+        means.append(records.value(question, "assignment_success").mean)
+    falls = all(later < earlier for earlier, later in itertools.pairwise(means))
+    text = ", ".join(f"{mean:.2f}" for mean in means)
+    return Outcome.REPRODUCED if falls else Outcome.DIFFERS, f"ours: {text} % from none to all"
 
 
 def inference_dominates(records: Records) -> tuple[Outcome, str]:

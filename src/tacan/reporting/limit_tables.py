@@ -37,7 +37,8 @@ def stage_of(policy: str, order: str) -> str:
     return "orders" if policy in {TACAN, MLP, MATCHED} else "ladder"
 
 
-def _question(policy: str, order: str) -> Question:
+def ladder_question(policy: str, order: str) -> Question:
+    """A policy under a service order, at mixed load, in whichever stage ran it."""
     return Question(policy, order=order, stage=stage_of(policy, order))
 
 
@@ -55,7 +56,7 @@ def ladder_table(records: Records) -> Table:
         rows = [
             measured_row(
                 records,
-                _question(policy, "fixed"),
+                ladder_question(policy, "fixed"),
                 columns,
                 name=f"{method_name(policy)}: knows {KNOWS[policy]}",
             )
@@ -96,7 +97,7 @@ def ladder_figure(records: Records) -> Figure:
         found: dict[str, float] = {}
         for order in ("fixed", "queued-first"):
             try:
-                found[order] = records.value(_question(policy, order), "packet_access").mean
+                found[order] = records.value(ladder_question(policy, order), "packet_access").mean
             except UnavailableError:
                 continue
         if "fixed" in found:
@@ -138,7 +139,7 @@ def orders_table(records: Records) -> Table:
         rows = tuple(
             measured_row(
                 records,
-                _question(policy, order),
+                ladder_question(policy, order),
                 columns,
                 name=f"{method_name(policy)}, {order.replace('-', ' ')}",
             )

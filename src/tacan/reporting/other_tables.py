@@ -8,7 +8,7 @@ import polars as pl
 
 from tacan.evaluation.experiments import MATCHED, MLP, TACAN
 from tacan.evaluation.store import RecordsError
-from tacan.reporting.columns import COLOUR_OF, method_name, or_broken
+from tacan.reporting.columns import CLASS_NAMES, COLOUR_OF, method_name, or_broken
 from tacan.reporting.figure import Figure, Series
 from tacan.reporting.paper import Quantity, Value, read_paper
 from tacan.reporting.records import Records, UnavailableError
@@ -92,8 +92,7 @@ def classes_table(records: Records) -> Table:
                     paper_text=_shares(printed["modulation"]),
                 ),
             )
-            heading = {"urllc": "URLLC", "mmtc": "mMTC", "embb": "eMBB"}[name.value]
-            rows.append(Row(heading, cells))
+            rows.append(Row(CLASS_NAMES[name], cells))
         notes = (f"Scenario {scenario.name!r}, digest {scenario.digest()}.",)
         return Table(
             paper.key, paper.label, paper.title, "Class", CLASS_COLUMNS, tuple(rows), notes

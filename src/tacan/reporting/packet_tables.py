@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tacan.evaluation.experiments import MATCHED, METHODS, MLP, TACAN
 from tacan.reporting.columns import (
+    CLASS_NAMES,
     COLOUR_OF,
     Column,
     column,
@@ -67,7 +68,7 @@ def class_table(records: Records) -> Table:
     """tab:packet_class and the URLLC deadline misses of the text."""
     columns = []
     for name in CLASSES:
-        shown = {"urllc": "URLLC", "mmtc": "mMTC", "embb": "eMBB"}[name.value]
+        shown = CLASS_NAMES[name]
         columns += [
             Column("access", f"packet_access_{name}", f"{shown} access (%)", f"{name}_access"),
             Column("delay", f"delay_mean_{name}", f"{shown} delay (slots)", f"{name}_delay"),

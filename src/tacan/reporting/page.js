@@ -34,7 +34,7 @@
     const numbers = [typeof a === "number", typeof b === "number"];
     if (numbers[0] && numbers[1]) return a - b;
     if (numbers[0] !== numbers[1]) return numbers[0] ? -1 : 1;
-    return String(a).localeCompare(String(b));
+    return String(a).localeCompare(String(b), undefined, { numeric: true });
   };
   document.querySelectorAll("table.sortable").forEach((table) => {
     const heads = [...table.tHead.rows[0].cells];

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib import resources
 
-from tacan.reporting.chart import MARKS, draw, mark, number
+from tacan.reporting.chart import MARKS, draw, mark, number, numbered
 from tacan.reporting.comparison import Verdict
 from tacan.reporting.figure import Figure
 from tacan.reporting.table import Cell, Row, Table
@@ -168,7 +168,8 @@ def figure_markup(figure: Figure) -> str:
 def _legend(figure: Figure) -> str:
     items = []
     papers_named = False
-    for position, series in enumerate(figure.series):
+    ours_first = sorted(numbered(figure), key=lambda item: item[1].papers)
+    for place, series in ours_first if figure.kind == "bars" else numbered(figure):
         name = series.name
         if series.papers and figure.kind == "bars":  # one diamond stands for all of them
             if papers_named:
@@ -182,7 +183,7 @@ def _legend(figure: Figure) -> str:
             sample = '<rect class="bar" x="6" y="1" width="14" height="12" rx="1.5"/>'
         else:
             line = '<path class="line" d="M0 7H26"/>' if figure.kind == "lines" else ""
-            sample = line + mark(MARKS[position % len(MARKS)], 13, 7, 4)
+            sample = line + mark(MARKS[place % len(MARKS)], 13, 7, 4)
         hollow = " paper" if series.papers else ""
         items.append(
             f'<li><svg class="chart" viewBox="0 0 26 14" aria-hidden="true">'

@@ -16,11 +16,12 @@ from tacan.evaluation.statistics import (
     holm,
     sign_test_minimum,
 )
-from tacan.reporting.columns import METRIC_OF, method_name, or_broken
+from tacan.evaluation.store import RecordsError
+from tacan.reporting.columns import METRIC_OF, method_name
 from tacan.reporting.figure import Figure, Series, broken_figure
 from tacan.reporting.paper import Quantity, Value, read_paper
 from tacan.reporting.records import Question, Records, UnavailableError
-from tacan.reporting.table import Cell, Row, Table
+from tacan.reporting.table import Cell, Row, Table, broken_table
 
 BOOTSTRAP_SEED = 20
 """Of every bootstrap in a report: the same records give the same intervals."""
@@ -36,6 +37,9 @@ COLUMNS = (
     "to",
     "Wins",
     "Sign p",
+)
+"""What the paper prints of a difference."""
+TESTS = (
     "Sign-flip p (Holm)",
     "t-test p (Holm)",
     "Bootstrap, mean",
@@ -80,31 +84,48 @@ class Line:
 def paired_table(
     key: str, label: str, title: str, corner: str, lines: Sequence[Line], first_note: str
 ) -> Table:
-    """Claims as a table, adjusted for how many they are."""
+    """The differences as the paper prints them: mean, interval, wins and sign test."""
+    rows = [Row(line.heading, tuple(_paper_cells(line)), missing=line.missing) for line in lines]
     claims = [line.claim for line in lines if line.claim]
-    flips = iter(holm([claim.found.permutation_p for claim in claims]))
-    tests = iter(holm([claim.found.t_p for claim in claims]))
+    count = claims[0].found.seeds if claims else 0
+    note = (
+        f"Paired by seed over {count} seeds, never by slot. The sign test is exact; fewer than "
+        f"{sign_test_minimum()} seeds cannot bring it below 0.05."
+    )
+    return Table(key, label, title, corner, COLUMNS, tuple(rows), (first_note, note))
+
+
+def tests_table(key: str, title: str, corner: str, lines: Sequence[Line]) -> Table:
+    """The same differences by exact tests, adjusted for how many they are, and their size."""
+    flips, tests = iter(flips_after_holm(lines)), iter(_after_holm(lines, "t_p"))
     rows = []
     for line in lines:
-        cells = _paper_cells(line)
+        cells = [Cell(applies=False)] * len(TESTS)
         if line.claim:
-            cells += _cells(line.claim.found, line.gain, next(flips), next(tests))
-        else:
-            cells += [Cell(applies=False)] * (len(COLUMNS) - len(cells))
+            cells = _cells(line.claim.found, line.gain, next(flips), next(tests))
         rows.append(Row(line.heading, tuple(cells), missing=line.missing))
-    count = claims[0].found.seeds if claims else 0
     notes = (
-        first_note,
         (
-            f"Paired by seed over {count} seeds, never by slot. Sign and sign-flip tests are "
-            f"exact; fewer than {sign_test_minimum()} seeds cannot bring either below 0.05."
+            f"Holm: adjusted for the {sum(line.claim is not None for line in lines)} claims of "
+            f"this table. The sign-flip test is exact; fewer than {sign_test_minimum()} seeds "
+            "cannot bring it below 0.05."
         ),
         (
-            f"Holm: adjusted for the {len(claims)} claims of this table. Seeds needed: for power "
-            "0.8 of the paired t test at this effect, at level 0.05."
+            "IQM: interquartile mean. d_z: mean over standard deviation of the differences, and "
+            "corrected for few seeds. Seeds needed: for power 0.8 of the paired t test at this "
+            "effect, at level 0.05."
         ),
     )
-    return Table(key, label, title, corner, COLUMNS, tuple(rows), notes)
+    return Table(key, "", title, corner, TESTS, tuple(rows), notes)
+
+
+def flips_after_holm(lines: Sequence[Line]) -> list[float]:
+    """The sign-flip test's p of every claim, adjusted for how many they are."""
+    return _after_holm(lines, "permutation_p")
+
+
+def _after_holm(lines: Sequence[Line], which: str) -> list[float]:
+    return holm([getattr(line.claim.found, which) for line in lines if line.claim])
 
 
 def _paper_cells(line: Line) -> list[Cell]:
@@ -140,15 +161,22 @@ def _paper_cells(line: Line) -> list[Cell]:
 
 
 def _cells(found: PairedComparison, gain: str, flip: float, test: float) -> list[Cell]:
-    """The columns that the paper has not."""
+    """The columns that the paper has not, each sorted by the number it begins with."""
     decimals = gain_quantity(gain).decimals
+    needed = found.seeds_needed
     return [
-        Cell(text=f"{found.permutation_p:.4f} ({flip:.4f})"),
-        Cell(text=f"{found.t_p:.2g} ({test:.2g})"),
-        Cell(text=_interval(found.bootstrap_mean, decimals)),
-        Cell(text=_interval(found.bootstrap_iqm, decimals)),
-        Cell(text=f"{_finite(found.effect)} ({_finite(found.effect_corrected)})"),
-        Cell(text="over 10,000" if found.seeds_needed is None else f"{found.seeds_needed:,}"),
+        Cell(text=f"{found.permutation_p:.4f} ({flip:.4f})", sort_key=found.permutation_p),
+        Cell(text=f"{found.t_p:.2g} ({test:.2g})", sort_key=found.t_p),
+        Cell(text=_interval(found.bootstrap_mean, decimals), sort_key=found.bootstrap_mean.low),
+        Cell(text=_interval(found.bootstrap_iqm, decimals), sort_key=found.bootstrap_iqm.low),
+        Cell(
+            text=f"{_finite(found.effect)} ({_finite(found.effect_corrected)})",
+            sort_key=found.effect,
+        ),
+        Cell(
+            text="over 10,000" if needed is None else f"{needed:,}",
+            sort_key=math.inf if needed is None else float(needed),
+        ),
     ]
 
 
@@ -177,8 +205,13 @@ def _finite(value: float) -> str:
     return f"{value:.2f}" if math.isfinite(value) else ("∞" if value > 0 else "-∞")
 
 
-def comparison_table(records: Records) -> Table:
-    """tab:packet_comparison, and below it TACAN against the matched MLP and the 8-slot limit."""
+TESTS_TITLE = "The same differences: exact tests, bootstrap, sizes"
+
+
+def comparison_tables(records: Records) -> tuple[Table, Table]:
+    """tab:packet_comparison, with TACAN against the matched MLP and the 8-slot limit below; and
+    further statistics of the same differences.
+    """
     paper = read_paper().tables["packet_comparison"]
     others = (
         Question("greedy"),
@@ -186,9 +219,8 @@ def comparison_table(records: Records) -> Table:
         Question(MATCHED),
         Question("window-bayes:8", stage="ladder"),
     )
-
-    def build() -> Table:
-        lines = []
+    lines = []
+    try:
         for other in others:
             for gain, name in GAINS.items():
                 papers = paper.row(other.policy).get(gain)
@@ -198,10 +230,16 @@ def comparison_table(records: Records) -> Table:
                     lines.append(Line(heading, gain, claim, papers=papers))
                 except UnavailableError as error:
                     lines.append(Line(heading, gain, None, str(error), papers))
-        note = "Positive: TACAN is better."
-        return paired_table(paper.key, paper.label, paper.title, "TACAN against", lines, note)
-
-    return or_broken(paper.key, paper.label, paper.title, build)
+    except RecordsError as error:
+        return (
+            broken_table(paper.key, paper.label, paper.title, str(error)),
+            broken_table("comparison_tests", "", TESTS_TITLE, str(error)),
+        )
+    corner, note = "TACAN against", "Positive: TACAN is better."
+    return (
+        paired_table(paper.key, paper.label, paper.title, corner, lines, note),
+        tests_table("comparison_tests", TESTS_TITLE, corner, lines),
+    )
 
 
 def gain_figure(key: str, title: str, caption: str, table: Table, unit: str) -> Figure:

@@ -28,7 +28,14 @@ PARTS = (
         "service",
         "Packet service",
         "Service",
-        ("packet_main", "packet_comparison", "gains", "packet_access_load", "packet_load"),
+        (
+            "packet_main",
+            "packet_comparison",
+            "comparison_tests",
+            "gains",
+            "packet_access_load",
+            "packet_load",
+        ),
     ),
     ("fairness", "Classes and users", "Fairness", ("packet_class", "packet_fairness")),
     (
@@ -56,44 +63,69 @@ def summary_sentence(report: Report) -> str:
     """The result in one sentence."""
     outcomes, verdicts = report.outcomes(), report.verdicts()
     numbers = sum(verdicts.values())
+    apart = sum(verdicts[kind] for kind in (Verdict.BETTER, Verdict.WORSE, Verdict.DIFFERS))
     return (
         f"Of {len(report.claims)} claims, {outcomes[Outcome.REPRODUCED]} are reproduced, "
         f"{outcomes[Outcome.EXCEEDS]} exceeded, {outcomes[Outcome.DIFFERS]} differ and "
         f"{outcomes[Outcome.MISSING]} could not be judged. Of {numbers} printed numbers, "
-        f"{verdicts[Verdict.MATCHES]} match, {verdicts[Verdict.BETTER]} are better, "
-        f"{verdicts[Verdict.WORSE] + verdicts[Verdict.DIFFERS]} differ and "
-        f"{verdicts[Verdict.MISSING]} are not available."
+        f"{verdicts[Verdict.MATCHES]} match, {apart} differ ({verdicts[Verdict.BETTER]} of these "
+        f"for the better) and {verdicts[Verdict.MISSING]} are not available."
     )
 
 
 def _header(report: Report) -> str:
     tiles = "".join(
-        f"<li><b>{count}</b><span>claims {TILE_WORDS[outcome]}</span></li>"
+        f'<li><a href="#claims"><b>{count}</b><span>claims {TILE_WORDS[outcome]}</span></a></li>'
         for outcome, count in report.outcomes().items()
     )
     problems = "".join(page.broken(problem) for problem in report.problems)
     return (
         f'<p class="lead">{escape(read_paper().title)}</p>'
+        f"{paragraph(report.setting, 'meta') if report.setting else ''}"
         f"{paragraph(summary_sentence(report))}"
         f'<ul class="tiles">{tiles}</ul>{problems}'
         f"{notes(report.unavailable())}"
+        f"{_in_short(report)}"
         f'<p class="meta">Made by</p>{page.command_line(report.command)}'
     )
 
 
+def _in_short(report: Report) -> str:
+    """What a reader of one minute should know: what differs, and what the paper does not say."""
+    differing = [claim for claim in report.claims if claim.outcome is Outcome.DIFFERS]
+    differs = "".join(
+        f'<li>{escape(found.claim)} <span class="meta">{escape(_sentence(found.because))}</span>'
+        "</li>"
+        for found in differing
+    )
+    beyond = "".join(f"<li>{escape(sentence)}</li>" for sentence in report.findings)
+    parts = (("differs", "What differs", differs), ("found", "What the paper does not say", beyond))
+    return "".join(
+        f'<h2 id="{identity}">{heading}</h2><ul class="points">{items}</ul>'
+        for identity, heading, items in parts
+        if items
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:].removesuffix(".") + "."
+
+
 def _claims(report: Report) -> str:
+    commands = {manifest.stage: manifest.command for manifest in report.manifests}
     items = []
     for found in report.claims:
         name, sign = OUTCOME_CLASS[found.outcome]
-        because = found.because[:1].upper() + found.because[1:]
+        made = dict.fromkeys(commands[stage] for stage in found.stages if stage in commands)
         items.append(
             f'<li><span class="verdict {name}"><span aria-hidden="true">{sign}</span> '
             f"{escape(found.outcome.value.capitalize())}</span><div>"
             f"<p>{escape(found.claim)} "
             f'<span class="label">{escape(found.source)}</span></p>'
-            f'<p class="meta">{escape(because)}.</p>'
-            f"<details><summary>Rule</summary>"
-            f'<p class="meta">{escape(found.rule[:1].upper() + found.rule[1:])}.</p></details>'
+            f'<p class="meta">{escape(_sentence(found.because))}</p>'
+            f"<details><summary>Rule and command</summary>"
+            f'<p class="meta">{escape(_sentence(found.rule))}</p>'
+            f"{''.join(map(page.command_line, made))}</details>"
             "</div></li>"
         )
     return (

@@ -54,10 +54,13 @@ class Records:
     """A results folder's records. Each stage is read and checked once, when first asked for."""
 
     folder: Path
+    asked: set[str] = field(default_factory=set)
+    """the stages that were asked for, until somebody clears it"""
     _stages: dict[str, tuple[pl.DataFrame, Manifest] | RecordsError] = field(default_factory=dict)
 
     def stage(self, stage: str) -> tuple[pl.DataFrame, Manifest]:
         """A stage's rows and manifest, or the reason why they cannot be used."""
+        self.asked.add(stage)
         if stage not in self._stages:
             try:
                 self._stages[stage] = load_records(self.folder, stage)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from tacan.evaluation.files import write_files
 from tacan.evaluation.store import Manifest, RecordsError
-from tacan.reporting import page
 from tacan.reporting.attention import attention_figure
 from tacan.reporting.claims import Judged, judge_claims
 from tacan.reporting.comparison import Verdict
 from tacan.reporting.figure import Figure, broken_figure
 from tacan.reporting.figure_files import figure_files
+from tacan.reporting.findings import findings
 from tacan.reporting.input_tables import ablation_table, mixing_figure, mixing_table
 from tacan.reporting.judges import Outcome
 from tacan.reporting.limit_tables import ladder_figure, ladder_table, orders_table
@@ -32,15 +32,19 @@ from tacan.reporting.packet_tables import (
     load_table,
     main_table,
 )
-from tacan.reporting.paired_tables import comparison_table, gain_figure
+from tacan.reporting.paired_tables import comparison_tables, gain_figure
 from tacan.reporting.paper import read_paper
 from tacan.reporting.records import Records
 from tacan.reporting.table import Table
 from tacan.reporting.table_files import csv_rows, csv_text, latex, markdown
+from tacan.scenario import load_scenario
 
 STAGES = ("main", "ablation", "mixing", "orders", "ladder", "attention", "training", "controller")
 """Every stage whose records a report reads."""
+SLOTLESS = {"training", "controller"}
+"""Stages that replay no slots."""
 PAGE_NAME = "report.html"
+PAPERS_TITLE = "The paper, reproduced"
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,10 @@ class Report:
     manifests: tuple[Manifest, ...]
     problems: tuple[str, ...]
     """one sentence on each stage whose records cannot be used"""
+    findings: tuple[str, ...] = ()
+    """what the records show beyond the paper, in words"""
+    setting: str = ""
+    """what was played: scenario, seeds and slots"""
 
     def verdicts(self) -> dict[Verdict, int]:
         """How many of the paper's numbers got which verdict."""
@@ -84,10 +92,11 @@ def _figure(
 def paper_report(records: Records, command: str) -> Report:
     """The paper's tables and figures, and what lies beyond them."""
     paper = read_paper()
-    compared = comparison_table(records)
+    compared, tests = comparison_tables(records)
     tables = (
         main_table(records),
         compared,
+        tests,
         load_table(records),
         class_table(records),
         fairness_table(records),
@@ -122,15 +131,31 @@ def paper_report(records: Records, command: str) -> Report:
             manifests.append(records.stage(stage)[1])
         except RecordsError as error:
             problems.append(str(error))
+    title, setting = _setting(records)
     return Report(
-        title="The paper, reproduced",
+        title=title,
         command=command,
         tables=tables,
         figures=figures,
         claims=tuple(judge_claims(records)),
         manifests=tuple(manifests),
         problems=tuple(problems),
+        findings=findings(records),
+        setting=setting,
     )
+
+
+def _setting(records: Records) -> tuple[str, str]:
+    """A title and a line that say what was played, for another experiment is not the paper's."""
+    try:
+        scenario, manifest = records.scenario(), records.stage("main")[1]
+    except RecordsError:
+        return PAPERS_TITLE, ""
+    seeds, steps = manifest.inputs["seeds"], manifest.inputs["steps"]
+    setting = f"Scenario {scenario.name!r}, {len(seeds)} held-out seeds of {steps:,} slots"
+    if scenario.digest() == load_scenario("paper").digest():
+        return PAPERS_TITLE, setting
+    return f"The paper's tables in another scenario: {scenario.name}", setting
 
 
 def table_files(tables: Sequence[Table], folder: Path) -> dict[Path, bytes]:
@@ -184,24 +209,23 @@ def provenance(report: Report) -> str:
         cells = (
             f"{manifest.rows:,}",
             ", ".join(map(str, seeds)),
-            f"{steps:,}" if isinstance(steps, int) else "",
+            f"{steps:,}" if isinstance(steps, int) and manifest.stage not in SLOTLESS else "",
             f"{manifest.seconds:.1f}",
             manifest.made,
             manifest.version,
             manifest.sha256[:12],
+            manifest.command,
         )
         texts = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
         rows.append(f'<tr><th scope="row">{escape(manifest.stage)}</th>{texts}</tr>')
     heads = "".join(
         f'<th scope="col">{head}</th>'
-        for head in ("Stage", "Rows", "Seeds", "Slots", "Seconds", "Made", "Version", "SHA-256")
-    )
-    commands = "".join(
-        page.command_line(command)
-        for command in dict.fromkeys(manifest.command for manifest in report.manifests)
+        for head in (
+            *("Stage", "Rows", "Seeds", "Slots", "Seconds"),
+            *("Made", "Version", "SHA-256", "Made by"),
+        )
     )
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="Records">'
         f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-        f"<p>Made by</p>{commands}"
     )

@@ -23,6 +23,8 @@ class Cell:
     paper: Value | None = None
     text: str | None = None
     paper_text: str | None = None
+    sort_key: float | None = None
+    """of text: the number that a table is sorted by"""
     applies: bool = True
     """False: there is nothing to measure here"""
 
@@ -60,6 +62,8 @@ class Cell:
     @property
     def order(self) -> float | str:
         """What a table is sorted by."""
+        if self.sort_key is not None:
+            return self.sort_key
         return self.shown if self.ours is None else self.ours.mean
 
 
