@@ -182,6 +182,10 @@ class WifiTarget(Settings):
     )
     timeout_ms: Milliseconds = 1_000.0
     guard_ms: float = Field(default=25.0, ge=0.0, le=1_000.0)
+    ssid: str = Field(default="tacan", min_length=1, max_length=32)
+    bssid: str = Field(
+        default="02:54:41:43:41:4e", pattern=r"^[0-9a-fA-F][02468aceACE](:[0-9a-fA-F]{2}){5}$"
+    )
 
     @field_validator("interfaces")
     @classmethod

@@ -41,6 +41,17 @@ OPENFLOW = {"kind": "openflow", "listen": "unix:of.sock"}
             {"actuator": {"kind": "wifi", "interfaces": ["a; rm"], "frequencies_mhz": [2412]}},
             "is not the name of a network interface",
         ),
+        (
+            {
+                "actuator": {
+                    "kind": "wifi",
+                    "interfaces": ["w0"],
+                    "frequencies_mhz": [2412],
+                    "bssid": "ff:ff:ff:ff:ff:ff",
+                }
+            },
+            r"bssid.*pattern",
+        ),
     ],
 )
 def test_a_fault_is_named(changes: dict[str, Any], sentence: str) -> None:
