@@ -43,7 +43,7 @@ async def directly(reference: str, cycles: int) -> dict[str, np.ndarray]:
     """The paper's three stages [cycles], in milliseconds."""
     scenario, clock = load_scenario("paper"), SystemClock()
     radio = SimulatedRadio(scenario, clock, seed=42)
-    intake, history = Intake(scenario.history, 1.0), History(scenario)
+    intake, history = Intake(scenario.history), History(scenario)
     chooser = Chooser(scenario.users, scenario.channels, ServiceOrder.FIXED)
     layout = Layout.numbered(scenario.users, scenario.channels)
     policy = live_policy(reference, scenario, 42)
@@ -55,7 +55,7 @@ async def directly(reference: str, cycles: int) -> dict[str, np.ndarray]:
         reports = await radio.read(0.0)
         marks[cycle, 0] = time.perf_counter_ns()
         for report in reports:
-            intake.offer(report, clock.monotonic_ns() / 1e9)
+            intake.offer(report)
         for slot in intake.take():
             observation = history.push(slot)
         marks[cycle, 1] = time.perf_counter_ns()

@@ -211,7 +211,7 @@ def make_rig(
         sensor=sensor,
         actuator=actuator,
         clock=clock,
-        intake=Intake(TINY.history, max_age=3.0),
+        intake=Intake(TINY.history),
         history=History(TINY),
         decider=make_decider(policy, limits),
         chooser=Chooser(TINY.users, TINY.channels, ServiceOrder.FIXED, masked, hysteresis),

@@ -11,7 +11,7 @@ from tacan.controller.lab.fuzzing import fuzz_openflow, fuzz_reports
 from tacan.controller.messages import Plan
 from tacan.controller.recording import record_trace, simulated_settings
 from tacan.controller.sensors.simulator import PlayedActuator
-from tacan.controller.settings import ControlSettings, validate_settings
+from tacan.controller.settings import ControlSettings, Pace, Safety, validate_settings
 from tacan.controller.wiring import build_controller, live_policy
 from tacan.policies.assignment import ServiceOrder, assign, service_order
 from tacan.scenario import load_scenario
@@ -88,6 +88,20 @@ def test_a_recorded_trace_gives_the_same_decisions(suffix: str, tmp_path: Path) 
     sensor: dict[str, object] = {"kind": "trace", "path": path.name}
     played = live(settings_of("greedy", ServiceOrder.FIXED, sensor), tmp_path)
     assert played == offline("greedy", 7, ServiceOrder.FIXED)
+
+
+def test_a_trace_never_grows_old(tmp_path: Path) -> None:
+    """Recorded at full speed and played in steps of 5 ms: every slot is decided upon."""
+    recorded = simulated_settings("tiny", "greedy", slots=20, seed=7, episode=0)
+    asyncio.run(record_trace(recorded, tmp_path, tmp_path / "trace.jsonl", 20))
+    sensor: dict[str, object] = {"kind": "trace", "path": "trace.jsonl"}
+    slowly = settings_of("greedy", ServiceOrder.FIXED, sensor).model_copy(
+        update={
+            "pace": Pace(interval_ms=5.0, deadline_ms=4_000.0),
+            "safety": Safety(max_age_ms=20.0, silence_ms=10.0),
+        }
+    )
+    assert live(slowly, tmp_path) == offline("greedy", 7, ServiceOrder.FIXED)
 
 
 def test_silent_users_keep_their_packets(tmp_path: Path) -> None:

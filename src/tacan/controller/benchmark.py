@@ -84,7 +84,7 @@ async def _cycles(
     """Milliseconds of every cycle and stage [cycles, 3]; warm-up cycles are left out."""
     clock = SystemClock()
     radio = SimulatedRadio(scenario, clock, seed=seed)
-    intake, history = Intake(scenario.history, 1.0), History(scenario)
+    intake, history = Intake(scenario.history), History(scenario)
     chooser = Chooser(scenario.users, scenario.channels, ServiceOrder.FIXED)
     layout = Layout.numbered(scenario.users, scenario.channels)
     policy = live_policy(reference, scenario, seed)
@@ -97,7 +97,7 @@ async def _cycles(
         reports = await radio.read(0.0)
         marks[cycle, 0] = time.perf_counter_ns()
         for report in reports:
-            intake.offer(report, clock.monotonic_ns() / 1e9)
+            intake.offer(report)
         observation = None
         for slot in intake.take():
             observation = history.push(slot)

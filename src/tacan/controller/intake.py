@@ -2,20 +2,18 @@
 
 The rules, in the order in which a report meets them (docs/sensor-protocol.md repeats them):
 
-1. *stale*: it travelled more than ``max_age`` seconds longer than the fastest report -> dropped.
-2. *late*: its slot has been decided upon -> dropped. After silence nothing is late: the history
+1. *late*: its slot has been decided upon -> dropped. After silence nothing is late: the history
    restarts.
-3. *implausible*: its slot lies more than ``MAX_JUMP`` ahead and it does not say ``restart`` ->
+2. *implausible*: its slot lies more than ``MAX_JUMP`` ahead and it does not say ``restart`` ->
    dropped. After silence it is taken, and history restarts.
-4. *duplicate*: the same slot said again, alike -> dropped.
-5. *contradictory*: the same slot said again, differently, before it was decided upon -> a channel
+3. *duplicate*: the same slot said again, alike -> dropped.
+4. *contradictory*: the same slot said again, differently, before it was decided upon -> a channel
    counts as busy if any of them says so, the higher entropy stands, the first one's queues stand.
-6. *out of order*: put in order, if it comes before its slot is decided upon.
-7. *missing*: a gap of up to H slots is filled with the spectrum of the slot before it; a longer gap
+5. *out of order*: put in order, if it comes before its slot is decided upon.
+6. *missing*: a gap of up to H slots is filled with the spectrum of the slot before it; a longer gap
    makes the history worthless: it restarts.
 
-Ages compare the sender's clock with our monotonic one through the smallest difference seen, so
-neither clock needs to be right; a sender's clock that jumps back is learned anew.
+How old a report is, is no matter here: only a live sensor can tell, and drops it by itself.
 """
 
 from __future__ import annotations
@@ -29,38 +27,13 @@ from tacan.controller.messages import Report
 
 MAX_JUMP = 10_000
 MAX_WAITING = 1_024
-STALE_BEFORE_RELEARNING = 8
-
-
-class Age:
-    """How much longer than the fastest report one travelled."""
-
-    def __init__(self, limit: float) -> None:
-        self._limit = limit
-        self._fastest: float | None = None
-        self._stale = 0
-
-    def stale(self, sent: float, arrived: float) -> bool:
-        """Judge one report; eight stale ones in a row mean that the sender's clock was set back."""
-        difference = arrived - sent
-        if self._fastest is None or difference < self._fastest:
-            self._fastest = difference
-        if difference - self._fastest <= self._limit:
-            self._stale = 0
-            return False
-        self._stale += 1
-        if self._stale >= STALE_BEFORE_RELEARNING:
-            self._fastest, self._stale = difference, 0
-            return False
-        return True
 
 
 class Intake:
     """Sorts reports into an unbroken sequence of slots; counts what it had to put right."""
 
-    def __init__(self, history: int, max_age: float) -> None:
+    def __init__(self, history: int) -> None:
         self._history = history
-        self._age = Age(max_age)
         self._waiting: dict[int, Report] = {}
         self._decided: int | None = None
         self._newest: Report | None = None
@@ -71,11 +44,8 @@ class Intake:
         """The loop gave up waiting: whatever comes next begins a new history."""
         self._silent = True
 
-    def offer(self, report: Report, arrived: float) -> None:
-        """One more report; ``arrived`` in monotonic seconds."""
-        if self._age.stale(report.time, arrived):
-            self.counts["stale"] += 1
-            return
+    def offer(self, report: Report) -> None:
+        """One more report."""
         if self._decided is not None and not self._plausible(report, self._decided):
             return
         if report.restart or (self._silent and not self._waiting):

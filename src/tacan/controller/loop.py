@@ -180,7 +180,7 @@ class ControlLoop:
         parts = self.parts
         arrived = parts.clock.monotonic_ns()
         for report in reports:
-            parts.intake.offer(report, arrived / NANOSECONDS)
+            parts.intake.offer(report)
         slots = parts.intake.take()
         if slots:
             self._heard_ns = arrived

@@ -113,7 +113,7 @@ def build_controller(
         sensor=wrap_sensor(sensor) if wrap_sensor else sensor,
         actuator=actuator,
         clock=clock,
-        intake=Intake(scenario.history, safety.max_age_ms * MILLI),
+        intake=Intake(scenario.history),
         history=History(scenario),
         decider=Decider(
             scenario,
@@ -174,7 +174,13 @@ def _sensor(
                 raise UserError(f"sensor.path = {source.path!r}: there is no such file")
             return TraceSensor(path, scenario, clock, source.speed)
         case NetworkSource() as source:
-            limits = SenderLimits(source.max_message_bytes, source.max_rate, source.max_connections)
+            limits = SenderLimits(
+                source.max_message_bytes,
+                source.max_rate,
+                source.max_connections,
+                max_age=settings.safety.max_age_ms * MILLI,
+                gather=source.gather_ms * MILLI,
+            )
             address = _placed(Address.parse(source.listen), folder)
             return NetworkSensor(address, scenario, clock, source.format, limits)
 

@@ -8,13 +8,13 @@ from tacan.controller.intake import MAX_JUMP, MAX_WAITING, Intake
 
 @pytest.fixture
 def intake() -> Intake:
-    """Four slots of history; reports may travel three seconds longer than the fastest."""
-    return Intake(history=4, max_age=3.0)
+    """Four slots of history."""
+    return Intake(history=4)
 
 
-def offer(intake: Intake, *slots: int, delay: float = 0.0) -> None:
+def offer(intake: Intake, *slots: int) -> None:
     for slot in slots:
-        intake.offer(report(slot), arrived=slot + delay)
+        intake.offer(report(slot))
 
 
 def taken(intake: Intake) -> list[int]:
@@ -46,8 +46,8 @@ def test_a_duplicate_counts_once(intake: Intake) -> None:
 
 def test_contradictory_reports_are_joined_on_the_safe_side(intake: Intake) -> None:
     """A channel counts as busy if either report says so, and the higher entropy stands."""
-    intake.offer(report(1, busy=[0], entropy=0.2), arrived=1.0)
-    intake.offer(report(1, busy=[2], entropy=0.9), arrived=1.0)
+    intake.offer(report(1, busy=[0], entropy=0.2))
+    intake.offer(report(1, busy=[2], entropy=0.9))
     (joined,) = intake.take()
     assert joined.occupancy.tolist() == [1, 0, 1, 0]
     assert joined.entropy.tolist() == pytest.approx([0.9] * 4)
@@ -56,8 +56,8 @@ def test_contradictory_reports_are_joined_on_the_safe_side(intake: Intake) -> No
 
 def test_a_short_gap_is_filled_with_the_slot_before_it(intake: Intake) -> None:
     """Slots 2 and 3 are missing: they repeat the spectrum of slot 1."""
-    intake.offer(report(1, busy=[3]), arrived=1.0)
-    intake.offer(report(4, busy=[0]), arrived=4.0)
+    intake.offer(report(1, busy=[3]))
+    intake.offer(report(4, busy=[0]))
     slots = intake.take()
     assert [one.slot for one in slots] == [1, 2, 3, 4]
     assert [one.occupancy.tolist() for one in slots[1:3]] == [[0, 0, 0, 1]] * 2
@@ -78,7 +78,7 @@ def test_an_implausible_slot_number_is_refused(intake: Intake) -> None:
     """A slot far in the future does not make all true ones late."""
     offer(intake, 1)
     intake.take()
-    intake.offer(report(MAX_JUMP + 2, time=2.0), arrived=2.0)
+    intake.offer(report(MAX_JUMP + 2))
     offer(intake, 2)
     assert taken(intake) == [2]
     assert intake.counts == {"implausible": 1}
@@ -88,8 +88,8 @@ def test_a_radio_that_restarts_may_count_from_zero(intake: Intake) -> None:
     """A report that says restart begins a new history, and its successors are not late."""
     offer(intake, 500)
     intake.take()
-    intake.offer(report(0, time=501.0, restart=True), arrived=501.0)
-    intake.offer(report(1, time=502.0), arrived=502.0)
+    intake.offer(report(0, restart=True))
+    intake.offer(report(1))
     slots = intake.take()
     assert [(one.slot, one.restart) for one in slots] == [(0, True), (1, False)]
 
@@ -99,32 +99,9 @@ def test_after_silence_any_report_begins_a_new_history(intake: Intake) -> None:
     offer(intake, 500)
     intake.take()
     intake.silence()
-    intake.offer(report(3, time=600.0), arrived=600.0)
+    intake.offer(report(3))
     (only,) = intake.take()
     assert (only.slot, only.restart) == (3, True)
-
-
-def test_a_report_that_travelled_too_long_is_stale(intake: Intake) -> None:
-    """Four seconds more than the fastest is more than the three allowed."""
-    offer(intake, 1)
-    offer(intake, 2, delay=4.0)
-    assert taken(intake) == [1]
-    assert intake.counts == {"stale": 1}
-
-
-def test_a_senders_wrong_clock_does_not_matter(intake: Intake) -> None:
-    """A sender whose clock is a thousand seconds behind is as fresh as any other."""
-    offer(intake, 1, 2, 3, delay=1_000.0)
-    assert taken(intake) == [1, 2, 3]
-
-
-def test_a_senders_clock_that_jumps_back_is_learned_anew(intake: Intake) -> None:
-    """After eight reports that all look an hour old, the hour is taken for a set clock."""
-    offer(intake, 1)
-    for slot in range(2, 12):
-        intake.offer(report(slot, time=slot - 3_600.0), arrived=float(slot))
-    assert intake.counts["stale"] == 7
-    assert taken(intake)[-1] == 11
 
 
 def test_waiting_reports_are_bounded(intake: Intake) -> None:

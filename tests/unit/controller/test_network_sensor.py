@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import msgpack
@@ -12,6 +12,7 @@ import pytest
 
 from controller_fakes import TINY, report
 from tacan.controller.address import Address
+from tacan.controller.intake import Intake
 from tacan.controller.ports import SystemClock
 from tacan.controller.sensors.network import Allowance, Limits, NetworkSensor
 from tacan.controller.sensors.report_format import plain_report
@@ -19,8 +20,8 @@ from tacan.controller.sensors.report_format import plain_report
 Talk = Callable[[NetworkSensor, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def line(slot: int) -> bytes:
-    return json.dumps(plain_report(report(slot))).encode() + b"\n"
+def line(slot: int, busy: Sequence[int] = (), time: float | None = None) -> bytes:
+    return json.dumps(plain_report(report(slot, busy, time=time))).encode() + b"\n"
 
 
 def with_sensor(
@@ -148,6 +149,79 @@ def test_connections_are_limited(tmp_path: Path) -> None:
 
     sensor = with_sensor(tmp_path, talk, limits=Limits(max_connections=1))
     assert sensor.counts()["connections_refused"] == 1
+
+
+def test_busy_if_either_of_two_radios_says_so(tmp_path: Path) -> None:
+    """Their clocks are an hour apart and the second one comes a little later, slot by slot."""
+    intake = Intake(TINY.history)
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        _, second = await asyncio.open_unix_connection(str(tmp_path / "sensor.sock"))
+        writer.write(line(0, time=3_600.0))
+        second.write(line(0, time=0.0))
+        assert await read_all(sensor, 2) == [0, 0]
+        for slot in range(1, 6):
+            writer.write(line(slot, time=slot + 3_600.0))
+            deciding = asyncio.create_task(sensor.read(5.0))
+            await asyncio.sleep(0.02)
+            second.write(line(slot, busy=[3], time=float(slot)))
+            for one in await deciding:
+                intake.offer(one)
+            (joined,) = intake.take()
+            assert joined.occupancy.tolist() == [0, 0, 0, 1]
+        second.close()
+
+    with_sensor(tmp_path, talk, limits=Limits(gather=5.0, max_age=3.0))
+    assert intake.counts == {"contradictory": 5}
+
+
+def test_nobody_waits_long_for_a_second_radio_that_is_quiet(tmp_path: Path) -> None:
+    """It has told of slot 1 only: slot 2 is given without it, and slot 3 at once, as it left."""
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        _, other = await asyncio.open_unix_connection(str(tmp_path / "sensor.sock"))
+        other.write(line(1))
+        assert await read_all(sensor, 1) == [1]
+        writer.write(line(2))
+        assert await read_all(sensor, 1) == [2]
+        sensor._limits = Limits(gather=60.0)
+        writer.write(line(3))
+        other.close()
+        assert await read_all(sensor, 1) == [3]
+
+    with_sensor(tmp_path, talk, limits=Limits(gather=0.05))
+
+
+def test_a_report_that_travelled_too_long_is_stale(tmp_path: Path) -> None:
+    """The second was sent a millisecond after the first and comes 150 ms later: 100 are allowed."""
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(line(1, time=0.0))
+        assert await read_all(sensor, 1) == [1]
+        await asyncio.sleep(0.15)
+        writer.write(line(2, time=0.001) + line(3, time=1.0))
+        assert await read_all(sensor, 1) == [3]
+
+    assert with_sensor(tmp_path, talk, limits=Limits(max_age=0.1)).counts()["stale"] == 1
+
+
+def test_what_waited_too_long_for_the_loop_is_stale(tmp_path: Path) -> None:
+    """The loop was held up, and the radio has said nothing since: that is no news any more."""
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(line(1) + line(2, time=1.0))
+        await asyncio.sleep(0.3)
+        assert await sensor.read(0.0) == ()
+
+    assert with_sensor(tmp_path, talk, limits=Limits(max_age=0.1)).counts()["stale"] == 2
 
 
 def test_an_allowance_fills_up_again() -> None:

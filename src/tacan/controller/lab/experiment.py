@@ -176,7 +176,7 @@ async def run_policy(testbed: Testbed, settings: LabSettings, policy: str, numbe
         sensor=radio,
         actuator=actuator,
         clock=clock,
-        intake=Intake(scenario.history, max_age=1.0),
+        intake=Intake(scenario.history),
         history=History(scenario),
         decider=Decider(
             scenario,

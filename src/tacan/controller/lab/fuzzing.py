@@ -103,11 +103,11 @@ def fuzz_reports(draw: random.Random, inputs: int, scenario: Scenario, form: str
     plain = report_input(scenario)
     seed = json.dumps(plain).encode() if form == "json" else msgpack.packb(plain)
     reader = ReportFormat(scenario)
-    intake = Intake(scenario.history, max_age=1.0)
+    intake = Intake(scenario.history)
 
     def read(data: bytes) -> str:
         report = reader.read_json(data) if form == "json" else reader.read_msgpack(data)
-        intake.offer(report, arrived=3.5)
+        intake.offer(report)
         intake.take()
         return "report"
 

@@ -7,7 +7,12 @@ first. The limits:
 * reports beyond ``max_rate`` a second are dropped unread; a sender ten times as fast is cut off,
 * a hundred malformed reports in a row close the connection,
 * at most ``MOST_WAITING`` reports wait for the loop: the oldest make room,
-* connections beyond ``max_connections`` are closed at once.
+* connections beyond ``max_connections`` are closed at once,
+* a report older than ``max_age`` seconds is dropped, and so is all that waited for the loop if even
+  the newest of it has become so old.
+
+Several senders may report the same slots: a read waits until each has told of the newest slot, for
+``gather`` seconds at most, for what comes after the decision comes too late.
 """
 
 from __future__ import annotations
@@ -16,12 +21,13 @@ import asyncio
 import contextlib
 import struct
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tacan.controller.address import Address, listen
 from tacan.controller.messages import Report
 from tacan.controller.ports import NANOSECONDS, Clock
+from tacan.controller.sensors.age import Age
 from tacan.controller.sensors.report_format import MalformedReport, ReportFormat
 from tacan.scenario import Scenario
 
@@ -38,6 +44,10 @@ class Limits:
     max_bytes: int = 65_536
     max_rate: float = 1_000.0
     max_connections: int = 4
+    max_age: float = 1.0
+    """seconds"""
+    gather: float = 0.01
+    """seconds"""
 
 
 class Allowance:
@@ -72,6 +82,16 @@ class FrameTooLong(Exception):  # noqa: N818 - the name says what it is
     """A message beyond the limit."""
 
 
+@dataclass(slots=True)
+class Sender:
+    """One connection."""
+
+    age: Age
+    task: asyncio.Task[None] | None = field(default_factory=asyncio.current_task)
+    newest: int | None = None
+    """the highest slot it has reported"""
+
+
 class NetworkSensor:
     """A Sensor that listens; any number of reports may wait, up to ``MOST_WAITING``."""
 
@@ -88,10 +108,11 @@ class NetworkSensor:
         self._limits = limits or Limits()
         self._format = ReportFormat(scenario)
         self._msgpack = form == "msgpack"
-        self._waiting: deque[Report] = deque()
+        self._waiting: deque[tuple[float, Report]] = deque()
+        """with the moment at which each was sent, by our clock"""
         self._news = asyncio.Event()
         self._server: asyncio.Server | None = None
-        self._open: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
+        self._open: dict[asyncio.StreamWriter, Sender] = {}
         self._counts: Counter[str] = Counter()
 
     @property
@@ -107,21 +128,41 @@ class NetworkSensor:
 
     async def read(self, patience: float) -> Sequence[Report]:
         """What has arrived."""
-        if not self._waiting and patience > 0.0:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(patience):
-                    await self._news.wait()
-        reports = list(self._waiting)
+        await self._wait_for(self._any_waiting, patience)
+        if not self._waiting:
+            return ()
+        await self._wait_for(self._all_have_reported, self._limits.gather)
+        waiting = list(self._waiting)
         self._waiting.clear()
-        self._news.clear()
-        return reports
+        if self._now() - max(sent for sent, _ in waiting) > self._limits.max_age:
+            self._counts["stale"] += len(waiting)
+            return ()
+        return [report for _, report in waiting]
+
+    async def _wait_for(self, met: Callable[[], bool], patience: float) -> None:
+        if met() or patience <= 0.0:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while not met():
+                    self._news.clear()
+                    await self._news.wait()
+
+    def _any_waiting(self) -> bool:
+        return bool(self._waiting)
+
+    def _all_have_reported(self) -> bool:
+        newest = max(report.slot for _, report in self._waiting)
+        return all(
+            sender.newest is None or sender.newest >= newest for sender in self._open.values()
+        )
 
     async def stop(self) -> None:
         """Close the connections, listen no more."""
         if self._server is None:
             return
         self._server.close()
-        tasks = [task for task in self._open.values() if task is not None]
+        tasks = [sender.task for sender in self._open.values() if sender.task is not None]
         for writer in self._open:
             writer.close()
         if tasks:
@@ -137,18 +178,19 @@ class NetworkSensor:
         if len(self._open) >= self._limits.max_connections:
             self._counts["connections_refused"] += 1
             return
-        self._open[writer] = asyncio.current_task()
+        sender = self._open[writer] = Sender(Age(self._limits.max_age))
         self._counts["connections"] += 1
         try:
-            await self._listen_to(reader)
+            await self._listen_to(reader, sender)
         except FrameTooLong:
             self._counts["too_long"] += 1
         except (asyncio.IncompleteReadError, ConnectionError):
             self._counts["disconnected"] += 1
         finally:
             del self._open[writer]
+            self._news.set()  # nobody need wait for it any more
 
-    async def _listen_to(self, reader: asyncio.StreamReader) -> None:
+    async def _listen_to(self, reader: asyncio.StreamReader, sender: Sender) -> None:
         allowance = Allowance(self._limits.max_rate, self._now())
         malformed = 0
         frames = 0
@@ -172,7 +214,7 @@ class NetworkSensor:
                     return
                 continue
             malformed = 0
-            self._keep(report)
+            self._keep(report, sender)
 
     def _now(self) -> float:
         return self._clock.monotonic_ns() / NANOSECONDS
@@ -196,10 +238,17 @@ class NetworkSensor:
             raise MalformedReport("slot must not be negative")
         return report
 
-    def _keep(self, report: Report) -> None:
+    def _keep(self, report: Report, sender: Sender) -> None:
+        now = self._now()
+        age = sender.age.of(report, now)
+        if age > self._limits.max_age:
+            self._counts["stale"] += 1
+            return
         if len(self._waiting) >= MOST_WAITING:
             self._waiting.popleft()
             self._counts["overflow"] += 1
-        self._waiting.append(report)
+        self._waiting.append((now - age, report))
+        if report.restart or sender.newest is None or report.slot > sender.newest:
+            sender.newest = report.slot
         self._counts["reports"] += 1
         self._news.set()
