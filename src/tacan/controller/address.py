@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ipaddress
 import os
+import socket
 import ssl
 import stat
 from collections.abc import Awaitable, Callable
@@ -69,7 +70,7 @@ async def listen(
 
     try:
         if address.kind == "unix":
-            _remove_stale(Path(address.host))
+            _make_way(Path(address.host))
             previous = os.umask(0o077)
             try:
                 return await asyncio.start_unix_server(accept, address.host, limit=limit)
@@ -82,8 +83,25 @@ async def listen(
         raise UserError(f"{address}: cannot listen: {error.strerror or error}") from None
 
 
-def _remove_stale(path: Path) -> None:
+def _make_way(path: Path) -> None:
+    """Remove the socket file of a process that is gone; asyncio would remove a living one's too."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISSOCK(path.stat().st_mode):
             raise UserError(f"unix:{path}: there is a file of that name which is not a socket")
+        if _answers(path):
+            raise UserError(
+                f"unix:{path}: in use: another process listens there; stop it, or name another path"
+            )
         path.unlink()
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            return False
+        except BlockingIOError:  # so many are knocking that it has to wait
+            return True
+        return True

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import socket
 import struct
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from tacan.controller.intake import Intake
 from tacan.controller.ports import SystemClock
 from tacan.controller.sensors.network import Allowance, Limits, NetworkSensor
 from tacan.controller.sensors.report_format import plain_report
+from tacan.errors import UserError
 
 Talk = Callable[[NetworkSensor, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -222,6 +224,37 @@ def test_what_waited_too_long_for_the_loop_is_stale(tmp_path: Path) -> None:
         assert await sensor.read(0.0) == ()
 
     assert with_sensor(tmp_path, talk, limits=Limits(max_age=0.1)).counts()["stale"] == 2
+
+
+def test_a_socket_that_somebody_listens_at_is_not_taken_over(tmp_path: Path) -> None:
+    """A second sensor at the same path is refused in one sentence, and the first one goes on."""
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        second = NetworkSensor(sensor._address, TINY, SystemClock())
+        with pytest.raises(UserError, match=r"sensor\.sock: in use: another process listens there"):
+            await second.start()
+        _, later = await asyncio.open_unix_connection(str(tmp_path / "sensor.sock"))
+        later.write(line(1))
+        assert await read_all(sensor, 1) == [1]
+        later.close()
+
+    with_sensor(tmp_path, talk)
+
+
+def test_a_socket_that_nobody_listens_at_is_replaced(tmp_path: Path) -> None:
+    """A process that was killed leaves its socket behind."""
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(tmp_path / "sensor.sock"))
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(line(1))
+        assert await read_all(sensor, 1) == [1]
+
+    with_sensor(tmp_path, talk)
 
 
 def test_an_allowance_fills_up_again() -> None:
