@@ -117,6 +117,7 @@ class NetworkSource(Settings):
     max_message_bytes: int = Field(default=65_536, ge=256, le=16_777_216)
     max_rate: float = Field(default=1_000.0, gt=0.0)
     max_connections: int = Field(default=4, ge=1, le=1_000)
+    idle_ms: Milliseconds = 5_000.0
     gather_ms: float = Field(default=10.0, ge=0.0, le=1_000.0)
 
     @field_validator("listen")

@@ -179,6 +179,7 @@ def _sensor(
                 source.max_rate,
                 source.max_connections,
                 max_age=settings.safety.max_age_ms * MILLI,
+                idle=source.idle_ms * MILLI,
                 gather=source.gather_ms * MILLI,
             )
             address = _placed(Address.parse(source.listen), folder)

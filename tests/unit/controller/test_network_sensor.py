@@ -257,6 +257,30 @@ def test_a_socket_that_nobody_listens_at_is_replaced(tmp_path: Path) -> None:
     with_sensor(tmp_path, talk)
 
 
+def test_a_connection_without_reports_is_closed(tmp_path: Path) -> None:
+    """One that says nothing and one that only talks nonsense make room; a radio stays."""
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        silent, one = await asyncio.open_unix_connection(str(tmp_path / "sensor.sock"))
+        babble, other = await asyncio.open_unix_connection(str(tmp_path / "sensor.sock"))
+        for slot in range(20):
+            writer.write(line(slot))
+            if slot < 5:
+                other.write(b"nonsense\n")
+            await asyncio.sleep(0.1)
+        assert await silent.read() == b""
+        assert await babble.read() == b""
+        one.close()
+        other.close()
+        writer.write(line(20))
+        assert await read_all(sensor, 21) == list(range(21))
+
+    sensor = with_sensor(tmp_path, talk, limits=Limits(max_connections=3, idle=1.0, max_age=9.0))
+    assert sensor.counts()["idle"] == 2
+
+
 def test_an_allowance_fills_up_again() -> None:
     """Two a second: two at once, none more, and one more after half a second."""
     allowance = Allowance(2.0, now=0.0)

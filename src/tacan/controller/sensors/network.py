@@ -8,6 +8,7 @@ first. The limits:
 * a hundred malformed reports in a row close the connection,
 * at most ``MOST_WAITING`` reports wait for the loop: the oldest make room,
 * connections beyond ``max_connections`` are closed at once,
+* a connection without a report for ``idle`` seconds is closed, so that dead ones leave room,
 * a report older than ``max_age`` seconds is dropped, and so is all that waited for the loop if even
   the newest of it has become so old.
 
@@ -44,6 +45,8 @@ class Limits:
     max_bytes: int = 65_536
     max_rate: float = 1_000.0
     max_connections: int = 4
+    idle: float = 5.0
+    """seconds"""
     max_age: float = 1.0
     """seconds"""
     gather: float = 0.01
@@ -87,6 +90,7 @@ class Sender:
     """One connection."""
 
     age: Age
+    idle: asyncio.Timeout
     task: asyncio.Task[None] | None = field(default_factory=asyncio.current_task)
     newest: int | None = None
     """the highest slot it has reported"""
@@ -178,12 +182,15 @@ class NetworkSensor:
         if len(self._open) >= self._limits.max_connections:
             self._counts["connections_refused"] += 1
             return
-        sender = self._open[writer] = Sender(Age(self._limits.max_age))
         self._counts["connections"] += 1
         try:
-            await self._listen_to(reader, sender)
+            async with asyncio.timeout(self._limits.idle) as idle:
+                sender = self._open[writer] = Sender(Age(self._limits.max_age), idle)
+                await self._listen_to(reader, sender)
         except FrameTooLong:
             self._counts["too_long"] += 1
+        except TimeoutError:
+            self._counts["idle"] += 1
         except (asyncio.IncompleteReadError, ConnectionError):
             self._counts["disconnected"] += 1
         finally:
@@ -239,6 +246,7 @@ class NetworkSensor:
         return report
 
     def _keep(self, report: Report, sender: Sender) -> None:
+        sender.idle.reschedule(asyncio.get_running_loop().time() + self._limits.idle)
         now = self._now()
         age = sender.age.of(report, now)
         if age > self._limits.max_age:
