@@ -5,6 +5,7 @@ import contextlib
 import json
 import socket
 import struct
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -14,16 +15,17 @@ import pytest
 from controller_fakes import TINY, report
 from tacan.controller.address import Address
 from tacan.controller.intake import Intake
+from tacan.controller.messages import Report
 from tacan.controller.ports import SystemClock
 from tacan.controller.sensors.network import Allowance, Limits, NetworkSensor
-from tacan.controller.sensors.report_format import plain_report
+from tacan.controller.sensors.report_format import MalformedReport, plain_report
 from tacan.errors import UserError
 
 Talk = Callable[[NetworkSensor, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def line(slot: int, busy: Sequence[int] = (), time: float | None = None) -> bytes:
-    return json.dumps(plain_report(report(slot, busy, time=time))).encode() + b"\n"
+def line(slot: int, busy: Sequence[int] = (), sent: float | None = None) -> bytes:
+    return json.dumps(plain_report(report(slot, busy, time=sent))).encode() + b"\n"
 
 
 def with_sensor(
@@ -107,7 +109,7 @@ def test_a_negative_slot_is_for_traces_only(tmp_path: Path) -> None:
     ],
 )
 def test_a_hopeless_sender_is_cut_off(tmp_path: Path, data: bytes, form: str, reason: str) -> None:
-    """A message beyond the limit and a hundred malformed ones end the connection."""
+    """A message beyond the limit and twenty malformed ones end the connection."""
 
     async def talk(
         sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -117,7 +119,25 @@ def test_a_hopeless_sender_is_cut_off(tmp_path: Path, data: bytes, form: str, re
             assert await reader.read() == b""
 
     sensor = with_sensor(tmp_path, talk, form, Limits(max_bytes=4_096))
-    assert sensor.counts()[reason] in {1, 100}
+    assert sensor.counts()[reason] in {1, 20}
+
+
+def test_nonsense_takes_little_of_the_loops_time(tmp_path: Path) -> None:
+    """Each takes 5 ms to refuse and is followed by 100 ms of rest: six at most in half a second."""
+
+    async def talk(
+        sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        def refuse(_: bytes) -> Report:
+            time.sleep(0.005)
+            raise MalformedReport
+
+        sensor._format.read_json = refuse  # type: ignore[method-assign]
+        writer.write(b"nonsense\n" * 200)
+        await asyncio.sleep(0.5)
+        assert 1 <= sensor.counts()["malformed"] <= 6
+
+    with_sensor(tmp_path, talk)
 
 
 def test_a_flood_is_dropped_unread_and_then_cut_off(tmp_path: Path) -> None:
@@ -161,14 +181,14 @@ def test_busy_if_either_of_two_radios_says_so(tmp_path: Path) -> None:
         sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         _, second = await asyncio.open_unix_connection(str(tmp_path / "sensor.sock"))
-        writer.write(line(0, time=3_600.0))
-        second.write(line(0, time=0.0))
+        writer.write(line(0, sent=3_600.0))
+        second.write(line(0, sent=0.0))
         assert await read_all(sensor, 2) == [0, 0]
         for slot in range(1, 6):
-            writer.write(line(slot, time=slot + 3_600.0))
+            writer.write(line(slot, sent=slot + 3_600.0))
             deciding = asyncio.create_task(sensor.read(5.0))
             await asyncio.sleep(0.02)
-            second.write(line(slot, busy=[3], time=float(slot)))
+            second.write(line(slot, busy=[3], sent=float(slot)))
             for one in await deciding:
                 intake.offer(one)
             (joined,) = intake.take()
@@ -204,10 +224,10 @@ def test_a_report_that_travelled_too_long_is_stale(tmp_path: Path) -> None:
     async def talk(
         sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        writer.write(line(1, time=0.0))
+        writer.write(line(1, sent=0.0))
         assert await read_all(sensor, 1) == [1]
         await asyncio.sleep(0.15)
-        writer.write(line(2, time=0.001) + line(3, time=1.0))
+        writer.write(line(2, sent=0.001) + line(3, sent=1.0))
         assert await read_all(sensor, 1) == [3]
 
     assert with_sensor(tmp_path, talk, limits=Limits(max_age=0.1)).counts()["stale"] == 1
@@ -219,7 +239,7 @@ def test_what_waited_too_long_for_the_loop_is_stale(tmp_path: Path) -> None:
     async def talk(
         sensor: NetworkSensor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        writer.write(line(1) + line(2, time=1.0))
+        writer.write(line(1) + line(2, sent=1.0))
         await asyncio.sleep(0.3)
         assert await sensor.read(0.0) == ()
 

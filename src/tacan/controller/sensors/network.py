@@ -5,7 +5,8 @@ first. The limits:
 
 * a message longer than ``max_bytes`` closes the connection,
 * reports beyond ``max_rate`` a second are dropped unread; a sender ten times as fast is cut off,
-* a hundred malformed reports in a row close the connection,
+* after a malformed report the connection rests ``REST`` times as long as reading it took, so that
+  nonsense costs one sender's share at most; ``MOST_MALFORMED`` in a row close the connection,
 * at most ``MOST_WAITING`` reports wait for the loop: the oldest make room,
 * connections beyond ``max_connections`` are closed at once,
 * a connection without a report for ``idle`` seconds is closed, so that dead ones leave room,
@@ -33,7 +34,8 @@ from tacan.controller.sensors.report_format import MalformedReport, ReportFormat
 from tacan.scenario import Scenario
 
 MOST_WAITING = 1_024
-MOST_MALFORMED = 100
+MOST_MALFORMED = 20
+REST = 20
 CUT_OFF = 10
 LENGTH = struct.Struct("!I")
 
@@ -212,11 +214,13 @@ class NetworkSensor:
                     self._counts["cut_off"] += 1
                     return
                 continue
+            began = self._now()
             try:
                 report = self._parse(frame)
             except MalformedReport:
                 self._counts["malformed"] += 1
                 malformed += 1
+                await asyncio.sleep(REST * (self._now() - began))
                 if malformed >= MOST_MALFORMED:
                     return
                 continue
