@@ -306,3 +306,12 @@ def test_an_allowance_fills_up_again() -> None:
     allowance = Allowance(2.0, now=0.0)
     taken = [allowance.take(moment) for moment in (0.0, 0.0, 0.0, 0.5)]
     assert taken == [True, True, False, True]
+
+
+@pytest.mark.parametrize(("times", "cut_off"), [(2.5, False), (9.0, False), (12.0, True)])
+def test_only_a_sender_above_ten_times_its_rate_is_cut_off(times: float, cut_off: bool) -> None:
+    """For a minute at a hundred a second, that many times as fast: what is too many is dropped."""
+    allowance = Allowance(100.0, now=0.0)
+    for count in range(int(60 * 100 * times)):
+        allowance.take(count / (100.0 * times))
+    assert allowance.abused is cut_off

@@ -4,7 +4,8 @@ Framing: a line of JSON ends with a newline; a msgpack map follows its length as
 first. The limits:
 
 * a message longer than ``max_bytes`` closes the connection,
-* reports beyond ``max_rate`` a second are dropped unread; a sender ten times as fast is cut off,
+* reports beyond ``max_rate`` a second are dropped unread; a sender that stays more than ten times
+  as fast is cut off,
 * after a malformed report the connection rests ``REST`` times as long as reading it took, so that
   nonsense costs one sender's share at most; ``MOST_MALFORMED`` in a row close the connection,
 * at most ``MOST_WAITING`` reports wait for the loop: the oldest make room,
@@ -70,7 +71,7 @@ class Allowance:
         self._then = now
         most = max(self._rate, 1.0)
         self._left = min(self._left + passed * self._rate, most)
-        self._refused = max(self._refused - passed * self._rate, 0.0)
+        self._refused = max(self._refused - passed * (CUT_OFF - 1) * self._rate, 0.0)
         if self._left >= 1.0:
             self._left -= 1.0
             return True
@@ -79,7 +80,7 @@ class Allowance:
 
     @property
     def abused(self) -> bool:
-        """Whether the sender goes on at ten times its rate."""
+        """Whether it has sent ten seconds' worth above ten times its rate, or all at once."""
         return self._refused > CUT_OFF * max(self._rate, 1.0)
 
 
