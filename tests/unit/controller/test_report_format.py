@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import numpy as np
 import pytest
 
@@ -19,6 +20,7 @@ FORM = ReportFormat(TINY)
     ("changes", "sentence"),
     [
         ({"version": 2}, "version must be 1"),
+        ({"version": True}, "version must be 1"),
         ({"slot": 1.5}, "slot must be a whole number"),
         ({"slot": True}, "slot must be a whole number"),
         ({"slot": 2**60}, "slot must be a whole number"),
@@ -45,6 +47,17 @@ def test_what_is_no_json_map_is_malformed(text: bytes) -> None:
     """Nothing, nesting without end, half a map, no text, NaN and a number."""
     with pytest.raises(MalformedReport):
         FORM.read_json(text)
+
+
+def test_a_key_that_stands_twice_is_refused() -> None:
+    """Slot 1 and slot 9 in one report: neither is believed, in JSON or msgpack."""
+    text = json.dumps(plain_report(report(1)))
+    with pytest.raises(MalformedReport, match="more than once"):
+        FORM.read_json((text[:-1] + ', "slot": 9}').encode())
+    packed = msgpack.packb(plain_report(report(1)))
+    longer = bytes([packed[0] + 1]) + packed[1:] + msgpack.packb("slot") + msgpack.packb(9)
+    with pytest.raises(MalformedReport, match="more than once"):
+        FORM.read_msgpack(longer)
 
 
 def test_a_posterior_is_turned_into_its_entropy() -> None:

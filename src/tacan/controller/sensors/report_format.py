@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,9 @@ class ReportFormat:
         self._channels = scenario.channels
         self._users = scenario.users
         self._schemes = len(scenario.modulation.schemes)
+        self._json = json.JSONDecoder(
+            parse_constant=_refuse_constant, object_pairs_hook=_without_repetition
+        )
 
     def read(self, content: Any) -> Report:
         """A report from plain values; MalformedReport says what is wrong with them."""
@@ -58,7 +62,8 @@ class ReportFormat:
         unknown = [key for key in content if key not in KEYS]
         if unknown:
             raise MalformedReport(f"key {unknown[0]!r:.40} is not known")
-        if content.get("version") != VERSION:
+        version = content.get("version")
+        if type(version) is not int or version != VERSION:
             raise MalformedReport(f"version must be {VERSION}")
         slot = _integer(content, "slot", -LARGEST_SLOT, LARGEST_SLOT)
         restart = content.get("restart", False)
@@ -101,7 +106,9 @@ class ReportFormat:
     def read_json(self, text: bytes) -> Report:
         """A report from one line of JSON."""
         try:
-            content = json.loads(text, parse_constant=_refuse_constant)
+            content = self._json.decode(text.decode())
+        except MalformedReport:
+            raise
         except (ValueError, RecursionError) as error:
             raise MalformedReport(f"not JSON: {error}") from None
         return self.read(content)
@@ -111,7 +118,11 @@ class ReportFormat:
         import msgpack
 
         try:
-            content = msgpack.unpackb(data, raw=False, strict_map_key=True)
+            content = msgpack.unpackb(
+                data, raw=False, strict_map_key=True, object_pairs_hook=_without_repetition
+            )
+        except MalformedReport:
+            raise
         except (ValueError, RecursionError, msgpack.exceptions.UnpackException) as error:
             raise MalformedReport(f"not msgpack: {error}") from None
         return self.read(content)
@@ -129,6 +140,14 @@ def plain_report(report: Report) -> dict[str, Any]:
         "queue_delay": report.queue_delay.tolist(),
         "restart": report.restart,
     }
+
+
+def _without_repetition(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """A map; a key that stands in it twice would otherwise mean whatever came last."""
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise MalformedReport("a key stands in it more than once")
+    return content
 
 
 def _refuse_constant(name: str) -> float:
