@@ -1,6 +1,7 @@
 """Reports as plain values, and traces."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,36 @@ def test_a_bad_line_is_named_by_its_number(tmp_path: Path) -> None:
     path.write_text(json.dumps(plain_report(report(0))) + "\nnonsense\n")
     with pytest.raises(UserError, match="report 2: not JSON"):
         list(read_trace(path, TINY))
+
+
+def test_a_damaged_npz_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    """Up to five bytes changed, or the end cut off: read whole, or a UserError."""
+    draw = random.Random(1)
+    good, path = tmp_path / "good.npz", tmp_path / "damaged.npz"
+    with TraceWriter(good) as writer:
+        for slot in range(20):
+            writer.write(report(slot, busy=[slot % 4]))
+    refused = 0
+    for _ in range(300):
+        data = bytearray(good.read_bytes())
+        for _ in range(draw.randint(1, 5)):
+            data[draw.randrange(len(data))] = draw.randrange(256)
+        if draw.random() < 0.2:
+            del data[draw.randrange(len(data)) :]
+        path.write_bytes(data)
+        try:
+            list(read_trace(path, TINY))
+        except UserError:
+            refused += 1
+    assert refused > 100
+
+
+def test_a_single_array_is_no_trace(tmp_path: Path) -> None:
+    """A .npy that was renamed to .npz."""
+    np.save(tmp_path / "plain.npy", np.zeros(3))
+    (tmp_path / "plain.npy").rename(tmp_path / "plain.npz")
+    with pytest.raises(UserError, match=r"plain\.npz: cannot be read as NPZ"):
+        list(read_trace(tmp_path / "plain.npz", TINY))
 
 
 def test_an_npz_with_objects_is_refused(tmp_path: Path) -> None:

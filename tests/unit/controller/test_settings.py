@@ -1,10 +1,13 @@
 """Control files: what is wrong is said in one sentence that names it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from controller_fakes import report
+from tacan.controller.sensors.report_format import plain_report
 from tacan.controller.settings import load_settings, validate_settings
 from tacan.controller.wiring import build_controller
 from tacan.errors import UserError
@@ -68,6 +71,8 @@ def test_a_fault_is_named(changes: dict[str, Any], sentence: str) -> None:
     [
         ({"safety": {"masked_channels": [20]}}, "20 is not a channel of scenario 'paper'"),
         ({"sensor": {"kind": "trace", "path": "none.jsonl"}}, "'none.jsonl': there is no such"),
+        ({"sensor": {"kind": "trace", "path": "empty.jsonl"}}, "empty.jsonl: holds no report"),
+        ({"sensor": {"kind": "trace", "path": "tiny.jsonl"}}, "occupancy must be a list of 20"),
         ({"actuator": OPENFLOW | {"user_ports": [1]}}, "user_ports holds 1 ports, but scenario"),
         (
             {"actuator": OPENFLOW | {"user_ports": [1, 2, 3, 101]}},
@@ -83,6 +88,8 @@ def test_what_does_not_fit_the_scenario_is_named(
     changes: dict[str, Any], sentence: str, tmp_path: Path
 ) -> None:
     """Masks, ports and files are checked before anything starts."""
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "tiny.jsonl").write_text(json.dumps(plain_report(report(0))))
     settings = validate_settings(GOOD | changes, "x")
     with pytest.raises(UserError, match=sentence):
         build_controller(settings, tmp_path, print)

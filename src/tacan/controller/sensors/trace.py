@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from tacan.controller.messages import FIRST_DECISION, Report, SensorEnded
 from tacan.controller.ports import NANOSECONDS, Clock, Sensor
@@ -52,18 +53,23 @@ def _contents(path: Path) -> Iterator[bytes | dict[str, Any]]:
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            missing = [name for name in FIELDS if name not in file.files]
-            if missing:
-                raise UserError(f"trace {path}: there is no array {missing[0]!r}")
-            columns = {name: file[name] for name in FIELDS}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"trace {path}: cannot be read: {error}") from None
+        arrays = _arrays(path)
+    except Exception as error:  # noqa: BLE001 - damage makes zipfile and numpy raise anything
+        raise UserError(f"trace {path}: cannot be read as NPZ: {error}") from None
+    missing = [name for name in FIELDS if name not in arrays]
+    if missing:
+        raise UserError(f"trace {path}: there is no array {missing[0]!r}")
+    columns = {name: arrays[name] for name in FIELDS}
     lengths = {tuple(column.shape)[:1] for column in columns.values()}
     if len(lengths) != 1 or () in lengths:
         raise UserError(f"trace {path}: its arrays must be equally long")
     for row in range(lengths.pop()[0]):
         yield {"version": 1} | {name: column[row].tolist() for name, column in columns.items()}
+
+
+def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in FIELDS if name in file.files}
 
 
 class TraceSensor:
@@ -73,17 +79,16 @@ class TraceSensor:
     """
 
     def __init__(self, path: Path, scenario: Scenario, clock: Clock, speed: float = 0.0) -> None:
-        self._path, self._scenario = path, scenario
+        """Read the first report at once, so that a check of the settings meets a wrong trace."""
         self._clock, self._speed = clock, speed
-        self._next: Report | None = None
-
-    async def start(self) -> None:
-        """Open the file; time starts with its first report."""
-        self._reports = read_trace(self._path, self._scenario)
+        self._reports = read_trace(path, scenario)
         self._next = next(self._reports, None)
         if self._next is None:
-            raise UserError(f"trace {self._path}: holds no report")
+            raise UserError(f"trace {path}: holds no report")
         self._began = self._next.time
+
+    async def start(self) -> None:
+        """Time starts with the first report."""
         self._started_ns = self._clock.monotonic_ns()
 
     async def read(self, patience: float) -> Sequence[Report]:
