@@ -123,3 +123,18 @@ def test_a_trace_is_recorded(
     assert at_once(monkeypatch, tmp_path, *command) == 0
     assert capsys.readouterr().out == "t.npz: 12 reports\n"
     assert len(list(read_trace(tmp_path / "t.npz", load_scenario("tiny")))) == 12
+
+
+def test_a_silent_radio_gives_no_trace(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence, exit code 2, no file; and the controller's own log is left alone."""
+    text = (folder / "control.toml").read_text().replace("slots = 20\nslot_ms = 0.0\n", "")
+    text = text.replace('"simulator"', '"network"\nlisten = "unix:sensor.sock"')
+    text = text.replace('mode = "slot"', "interval_ms = 5.0")
+    (folder / "silent.toml").write_text(text)
+    command = ("record", "t.jsonl", "--config", "silent.toml", "--slots", "3")
+    assert at_once(monkeypatch, folder, *command) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "trace t.jsonl: not written, for nothing was reported in 3 cycles" in said
+    assert {path.suffix for path in folder.iterdir()} == {".toml", ".sock"}
