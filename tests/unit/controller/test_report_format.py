@@ -98,6 +98,19 @@ def test_a_trace_that_fails_half_way_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("suffix", [".jsonl", ".npz"])
+def test_a_trace_that_cannot_be_written_is_named(tmp_path: Path, suffix: str) -> None:
+    """There is a folder of its name; nothing else is left behind."""
+    path = tmp_path / f"trace{suffix}"
+    path.mkdir()
+    with (
+        pytest.raises(UserError, match=r"trace\.\w+: cannot be written: Is a directory"),
+        TraceWriter(path) as writer,
+    ):
+        writer.write(report(0))
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_bad_line_is_named_by_its_number(tmp_path: Path) -> None:
     """The second report of the file is broken."""
     path = tmp_path / "trace.jsonl"

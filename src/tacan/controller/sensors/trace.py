@@ -6,6 +6,7 @@ queue_delay [T, U] and restart [T].
 
 from __future__ import annotations
 
+import contextlib
 import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -144,10 +145,8 @@ class TraceWriter:
         self.reports = 0
 
     def __enter__(self) -> Self:
-        try:
+        with _writing(self._path):
             self._file = self._partial.open("wb")
-        except OSError as error:
-            raise UserError(f"trace {self._path}: cannot be written: {error.strerror}") from None
         return self
 
     def write(self, report: Report) -> None:
@@ -156,7 +155,8 @@ class TraceWriter:
         if self._path.suffix == ".npz":
             self._rows.append(report)
         else:
-            self._file.write(json.dumps(plain_report(report)).encode() + b"\n")
+            with _writing(self._path):
+                self._file.write(json.dumps(plain_report(report)).encode() + b"\n")
 
     def __exit__(
         self,
@@ -165,17 +165,30 @@ class TraceWriter:
         trace: TracebackType | None,
     ) -> None:
         try:
-            if kind is None and self._path.suffix == ".npz":
-                columns: dict[str, Any] = {
-                    name: np.array([getattr(row, name) for row in self._rows]) for name in FIELDS
-                }
-                np.savez_compressed(self._file, **columns)
+            if kind is None:
+                with _writing(self._path):
+                    self._complete()
         finally:
-            self._file.close()
-        if kind is None:
-            self._partial.replace(self._path)
-        else:
+            with contextlib.suppress(OSError):
+                self._file.close()
             self._partial.unlink(missing_ok=True)
+
+    def _complete(self) -> None:
+        if self._path.suffix == ".npz":
+            columns: dict[str, Any] = {
+                name: np.array([getattr(row, name) for row in self._rows]) for name in FIELDS
+            }
+            np.savez_compressed(self._file, **columns)
+        self._file.close()
+        self._partial.replace(self._path)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"trace {path}: cannot be written: {error.strerror}") from None
 
 
 class RecordingSensor:
