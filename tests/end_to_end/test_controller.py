@@ -1,5 +1,6 @@
 """``tacan control``, ``check``, ``audit`` and ``record`` as a user runs them."""
 
+import gc
 import json
 import signal
 import socket
@@ -70,6 +71,17 @@ def test_a_dry_run_prints_rules_and_keeps_a_whole_log(folder: Path) -> None:
     assert first["add"]["match"] == {"in_port": 1}
     assert first["add"]["actions"][0]["type"] == "OUTPUT"
     assert list(check_audit(folder / "audit.jsonl").values()) == [21]
+
+
+def test_what_is_loaded_is_not_collected_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full collection of a hundred thousand objects would hold up the loop for 0.1 s."""
+    try:
+        assert at_once(monkeypatch, folder, "control", "--config", "control.toml") == 0
+        assert gc.get_freeze_count() > 10_000
+    finally:
+        gc.unfreeze()
 
 
 def test_check_says_what_is_wrong_without_starting(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from pathlib import Path
 from typing import Annotated
@@ -32,6 +33,7 @@ def control(
     handler = RichHandler(console=Console(stderr=True), show_path=False)
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[handler])
     controller = build_controller(load_settings(config), config.parent, typer.echo)
+    gc.freeze()  # what is loaded stays: going through it again takes longer than a deadline
     asyncio.run(run_controller(controller, cycles))
 
 
