@@ -239,11 +239,12 @@ class FaultRig:
         if self.controller is None:
             return ""
         parts = self.controller.loop.parts
+        heard = parts.sensor.counts()
         counts = {
             **{k: v for k, v in parts.metrics.sources.items() if not k.startswith("policy")},
             **parts.metrics.events,
             **parts.intake.counts,
-            **{k: v for k, v in parts.sensor.counts().items() if k in {"too_many", "cut_off"}},
+            **{k: heard[k] for k in ("too_many", "cut_off", "stale") if k in heard},
             **{k: v for k, v in parts.decider.counts.items() if v},
         }
         return ", ".join(f"{name} {count}" for name, count in counts.items()) or "nothing"
