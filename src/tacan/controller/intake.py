@@ -50,7 +50,11 @@ class Intake:
             return
         if report.restart or (self._silent and not self._waiting):
             self.counts["restarts"] += 1
-            self._waiting.clear()
+            self._waiting = {  # what another sender says of the same slot is no history
+                slot: replace(known, restart=True)
+                for slot, known in self._waiting.items()
+                if slot == report.slot
+            }
             self._decided = report.slot - 1
             report = replace(report, restart=True)
         self._silent = False

@@ -54,6 +54,16 @@ def test_contradictory_reports_are_joined_on_the_safe_side(intake: Intake) -> No
     assert intake.counts == {"contradictory": 1}
 
 
+def test_a_radio_that_restarts_does_not_hide_what_the_other_saw(intake: Intake) -> None:
+    """Of the same slot one says busy, then one restart: the slot is busy and begins a history."""
+    offer(intake, 1)
+    intake.offer(report(2, busy=[0]))
+    intake.offer(report(2, restart=True))
+    (joined,) = intake.take()
+    assert (joined.slot, joined.restart) == (2, True)
+    assert joined.occupancy.tolist() == [1, 0, 0, 0]
+
+
 def test_a_short_gap_is_filled_with_the_slot_before_it(intake: Intake) -> None:
     """Slots 2 and 3 are missing: they repeat the spectrum of slot 1."""
     intake.offer(report(1, busy=[3]))
