@@ -74,11 +74,9 @@ class Chooser:
         room = _room(usable)
         served = order[: min(users, room)]
         chosen = np.full(users, NO_CHANNEL, dtype=np.int64)
-        if served.size == users:
-            chosen[:] = assign(usable[None], order[None])[0]
-        elif served.size:
-            rank = np.arange(served.size, dtype=np.int64)[None]
-            chosen[served] = assign(usable[served][None], rank)[0]
+        # one way for all of them, some or none: another type of array would be compiled in the loop
+        rank = np.arange(served.size)[None]
+        chosen[served] = assign(usable[served][None], rank)[0]
         others = np.empty(users, dtype=np.int64)
         _runners_up(usable, order, chosen, others)
         return tuple(

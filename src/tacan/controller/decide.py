@@ -77,8 +77,7 @@ class Decider:
         policy = self._factory()
         blank = blank_observation(self._scenario)
         for asked in (policy, self._fallback):  # compilation must not cost the first decision
-            asked.start(self._keys)
-            _try(asked, blank)
+            _try(asked, self._keys, blank)
         self._worker = PolicyWorker(self._factory, self._keys, policy)
         self._fallback.start(self._keys)
         self._switch_interval = sys.getswitchinterval()
@@ -120,7 +119,7 @@ class Decider:
             return self._greedy(newest, Source.LATE, f"no scores in {self._limits.deadline:g} s")
         failure = answer.exception()
         if failure is not None:
-            return self._greedy(newest, Source.FAILED, f"{type(failure).__name__}: {failure}")
+            return self._greedy(newest, Source.FAILED, str(failure))
         return self._checked(answer.result(), newest, usable)
 
     def _free_worker(self) -> PolicyWorker | None:
@@ -144,9 +143,8 @@ class Decider:
     def _checked(self, scores: Scores, newest: Observation, usable: int) -> Verdict:
         rows, users = newest.queue_class.shape
         channels = newest.occupancy.shape[2]
-        shape = getattr(scores, "shape", None)
-        if shape not in {(rows, 1, channels), (rows, users, channels)}:
-            return self._greedy(newest, Source.FAILED, f"scores of shape {shape}")
+        if scores.shape not in {(rows, 1, channels), (rows, users, channels)}:
+            return self._greedy(newest, Source.FAILED, f"scores of shape {scores.shape}")
         if np.isnan(scores).any() or (scores == np.inf).any():
             return self._greedy(newest, Source.NOT_A_NUMBER, "")
         scored = int(np.isfinite(scores).all(axis=1).sum())
@@ -158,12 +156,13 @@ class Decider:
         return Verdict(self._fallback.score(newest), source, detail)
 
 
-def _try(policy: Policy, blank: Observation) -> None:
+def _try(policy: Policy, keys: EpisodeKeys, blank: Observation) -> None:
     try:
+        policy.start(keys)
         policy.score(blank)
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # sys.exit() would end us without a word
         raise UserError(
             f"policy {policy.name!r} fails on the observation of an idle spectrum: {error!r}"
         ) from error

@@ -1,4 +1,8 @@
-"""One thread that asks a policy, so that a policy that stalls cannot stall the controller."""
+"""One thread that asks a policy, so that nothing a policy does can end or stall the controller.
+
+What a policy returns becomes an array of our own here, and what it raises becomes a sentence here:
+the loop never meets an object that a policy made.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tacan.observation import Observation
 from tacan.policies.policy import Policy, Scores
 from tacan.simulator.streams import EpisodeKeys
 
 PolicyFactory = Callable[[], Policy]
+
+REAL_KINDS = "fiub"
+"""numpy's letters for what can be scores: floating, integers of both signs, boolean"""
+
+MOST_WORDS = 300
+"""Letters of a policy's complaint that are kept: compilers complain at length."""
+
+
+class PolicyFailure(Exception):  # noqa: N818 - as the log says: the policy failed
+    """In one sentence, what a policy raised or why its scores are none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,11 +82,11 @@ class PolicyWorker:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             scores: Scores | None = None
-            failure: Exception | None = None
+            failure: PolicyFailure | None = None
             try:
-                scores = self._score(job)
-            except Exception as error:  # noqa: BLE001 - whatever a policy raises, the loop goes on
-                failure = error
+                scores = _own_floats(self._score(job))
+            except BaseException as error:  # noqa: BLE001 - even sys.exit() of a policy ends nothing
+                failure = PolicyFailure(_sentence(error))
             self._busy_since = None
             _deliver(job.answer, scores, failure)
 
@@ -86,15 +102,36 @@ class PolicyWorker:
         return scores
 
 
+def _own_floats(scores: object) -> Scores:
+    """The scores as a contiguous array of 64-bit floats, for which everything is compiled.
+
+    A copy, so that a policy that writes into its answer later does not change a decision.
+    """
+    if scores is None:
+        raise TypeError("the policy returned None, not scores")
+    kind = np.asarray(scores).dtype
+    if kind.kind not in REAL_KINDS:
+        raise TypeError(f"scores of type {kind}, not real numbers")
+    return np.array(scores, dtype=np.float64, order="C")
+
+
+def _sentence(error: BaseException) -> str:
+    try:
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+    except BaseException:  # noqa: BLE001 - its own text may fail, too
+        text = type(error).__name__
+    return text if len(text) <= MOST_WORDS else text[:MOST_WORDS] + " .."
+
+
 def _deliver(
-    answer: asyncio.Future[Scores], scores: Scores | None, failure: Exception | None
+    answer: asyncio.Future[Scores], scores: Scores | None, failure: PolicyFailure | None
 ) -> None:
     def settle() -> None:
         if answer.done():
             return
-        if scores is None:
-            answer.set_exception(failure or TypeError("the policy returned None, not scores"))
-        else:
+        if failure is not None:
+            answer.set_exception(failure)
+        elif scores is not None:
             answer.set_result(scores)
 
     with contextlib.suppress(RuntimeError):  # the loop has been closed: nobody waits any more

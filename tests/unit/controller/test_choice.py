@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from controller_fakes import TINY, prefers
+from tacan.controller import choice
 from tacan.controller.choice import Chooser
 from tacan.controller.history import blank_observation
+from tacan.policies import assignment
 from tacan.policies.assignment import ServiceOrder
 
 NOTHING = (-1, -1)
@@ -24,6 +26,17 @@ def channels(
 
 def chooser(**settings: object) -> Chooser:
     return Chooser(TINY.users, TINY.channels, ServiceOrder.FIXED, **settings)  # type: ignore[arg-type]
+
+
+def test_nothing_is_compiled_after_the_first_choice() -> None:
+    """However many channels are left, the machine code is there: none is made in the loop."""
+    deciding = chooser()
+    made = (choice._weigh, choice._room, choice._runners_up, assignment._choose)
+    before = [len(function.signatures) for function in made]
+    for down in (frozenset(), frozenset({0, 1, 2}), frozenset(range(4))):
+        for kind in (np.float32, np.float64):
+            channels(deciding, prefers(2, 0).astype(kind), down, (0, -1))
+    assert [len(function.signatures) for function in made] == before
 
 
 def test_users_choose_one_after_the_other() -> None:

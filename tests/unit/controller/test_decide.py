@@ -11,6 +11,7 @@ from controller_fakes import TINY, ScriptedPolicy, make_decider, prefers
 from tacan.controller.decide import Decider, Limits, Verdict
 from tacan.controller.history import blank_observation
 from tacan.controller.messages import Source
+from tacan.errors import UserError
 from tacan.observation import Observation
 from tacan.policies.policy import Scores
 
@@ -67,15 +68,94 @@ def test_a_failing_policy_is_replaced_by_greedy_and_named() -> None:
         (np.zeros((1, 4)), Source.FAILED),
         (np.array([[[0.0, -np.inf, -np.inf, -np.inf]]]), Source.UNUSABLE),
         (None, Source.FAILED),
+        (np.zeros((1, 1, 4), dtype=np.complex128), Source.FAILED),
+        (np.full((1, 1, 4), None, dtype=object), Source.FAILED),
+        (np.full((1, 1, 4), "x"), Source.FAILED),
+        (np.zeros((1, 1, 4), dtype="datetime64[s]"), Source.FAILED),
+        ("nonsense", Source.FAILED),
     ],
 )
 def test_scores_that_cannot_be_used_are_not_used(scores: Scores, source: Source) -> None:
-    """NaN, infinity, a wrong shape, too few channels and nothing at all: Greedy decides."""
+    """NaN, infinity, a wrong shape or type, too few channels, nothing at all: Greedy decides."""
     decider = started(lambda _: scores)
     verdict = ask(decider)
     assert verdict.source is source
     assert verdict.scores.shape == (1, 1, 4)
     assert decider.stop(1.0)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        np.array([[[0, 0, 0, 7]]], dtype=np.float16),
+        np.array([[[0, 0, 0, 7]]], dtype=">f4"),
+        np.array([[[0, 0, 0, 7]]], dtype=np.longdouble),
+        np.array([[[0, 0, 0, 7]]], dtype=np.int64),
+        np.array([[[False, False, False, True]]]),
+        np.array([[[0.0, 9.0, 0.0, 9.0, 0.0, 9.0, 7.0, 9.0]]])[:, :, ::2],
+        np.broadcast_to(np.array([0.0, 0.0, 0.0, 7.0]), (1, 1, 4)),
+    ],
+    ids=["half", "big-endian", "long", "whole", "boolean", "strided", "read-only"],
+)
+def test_scores_of_any_real_type_arrive_as_the_one_that_is_compiled(scores: Scores) -> None:
+    """Half precision, whole numbers, strided or read-only: nothing is compiled in the loop."""
+    decider = started(lambda _: scores)
+    verdict = ask(decider)
+    assert verdict.source is Source.POLICY
+    assert verdict.scores.dtype == np.float64
+    assert verdict.scores.flags.c_contiguous
+    assert verdict.scores.flags.writeable
+    assert verdict.scores.argmax() == 3
+    assert decider.stop(1.0)
+
+
+class UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text either")
+
+
+@pytest.mark.parametrize(
+    ("raised", "detail"),
+    [
+        (SystemExit(3), "SystemExit: 3"),
+        (KeyboardInterrupt(), "KeyboardInterrupt:"),
+        (asyncio.CancelledError(), "CancelledError:"),
+        (StopIteration(7), "StopIteration: 7"),
+        (UnspeakableError(), "UnspeakableError"),
+        (ValueError("two\nlines"), "ValueError: two lines"),
+        (ValueError("x" * 10_000), f"ValueError: {'x' * 288} .."),
+    ],
+)
+def test_nothing_that_a_policy_raises_ends_anything(raised: BaseException, detail: str) -> None:
+    """Exits, interrupts and errors without a text: Greedy decides, and the next slot is asked."""
+    fails = threading.Event()
+
+    def answer(_: Observation) -> Scores:
+        if fails.is_set():
+            raise raised
+        return prefers(3)
+
+    decider = started(answer)
+    fails.set()
+    verdict = ask(decider)
+    assert (verdict.source, verdict.detail) == (Source.FAILED, detail)
+    fails.clear()
+    assert ask(decider).source is Source.POLICY
+    assert decider.stop(1.0)
+
+
+@pytest.mark.parametrize("where", ["start", "score"])
+def test_a_policy_that_fails_from_the_start_is_refused(where: str) -> None:
+    """In one sentence that names it, even if it calls sys.exit()."""
+
+    def leave(*_: object) -> None:
+        raise SystemExit
+
+    policy = ScriptedPolicy(lambda _: prefers(3))
+    setattr(policy, where, leave)
+    decider = make_decider(lambda: policy)
+    with pytest.raises(UserError, match=r"'scripted' fails on .* an idle spectrum: SystemExit"):
+        decider.start()
 
 
 def test_a_stalling_policy_is_late_then_busy_then_replaced() -> None:
