@@ -82,7 +82,8 @@ class ControlLoop:
         self.cycle = 0
         self.present: tuple[int, ...] = (NO_CHANNEL,) * len(parts.layout.user_ports)
         self.last_source = Source.HELD
-        self.trouble = ""
+        self.troubles: dict[str, str] = {}
+        """what is wrong with the log and with the actuator, until it goes well again"""
         self._plan = withdrawn(0, len(self.present))
         self._outcome: dict[str, object] = {}
         self._stopping = False
@@ -207,7 +208,8 @@ class ControlLoop:
         if silent:
             self.parts.intake.silence()
         withdraw = silent and self.manner.withdraw_on_silence
-        source = Source.SILENT if withdraw else Source.HELD
+        held = Source.HELD_SILENT if silent else Source.HELD
+        source = Source.SILENT if withdraw else held
         self._note(source, f"{quiet:.3f} s without a report")
         self._log(plain_record(self._plan.slot, source, f"{quiet:.3f} s without a report"))
         await self._actuate(
@@ -216,6 +218,8 @@ class ControlLoop:
 
     def _note(self, source: Source, detail: str) -> None:
         self.parts.metrics.sources[source.value] += 1
+        if source is Source.HELD:  # the decision before still stands, and what is to be said of it
+            return
         if source is not self.last_source:
             level = logging.INFO if source is Source.POLICY else logging.WARNING
             logger.log(level, "cycle %d: %s %s", self.cycle, source.value, detail)
@@ -229,13 +233,15 @@ class ControlLoop:
             )
         except AuditError as error:
             self.parts.metrics.events["audit_failures"] += 1
-            self.trouble = f"audit log: {error}"
-            logger.error("%s", self.trouble)  # noqa: TRY400 - the sentence says it all
+            self.troubles["audit"] = f"audit log: {error}"
+            logger.error("%s", self.troubles["audit"])  # noqa: TRY400 - the sentence says it all
             if self.manner.stop_without_audit:
                 raise UserError(
                     f"audit log {error}: stopped and withdrew all rules "
                     '(safety.on_audit_failure = "continue" would go on without a log)'
                 ) from None
+        else:
+            self.troubles.pop("audit", None)
 
     async def _actuate(self, plan: Plan) -> None:
         self._plan = plan
@@ -246,12 +252,12 @@ class ControlLoop:
             applied = await self.parts.actuator.apply(plan)
         except ActuatorError as error:
             self.parts.metrics.events["actuator_failures"] += 1
-            if not self.trouble:
+            if "actuator" not in self.troubles:
                 logger.warning("cycle %d: not applied: %s", self.cycle, error)
-            self.trouble = f"actuator: {error}"
+            self.troubles["actuator"] = f"actuator: {error}"
             self._outcome = {"error": str(error)}
             return
-        self.trouble = ""
+        self.troubles.pop("actuator", None)
         self.present = plan.channels
         self._outcome = _outcome(applied)
 

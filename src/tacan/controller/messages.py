@@ -57,6 +57,7 @@ class Source(StrEnum):
     UNUSABLE = "fallback: too few channels scored"
     GONE = "fallback: policy given up"
     HELD = "held: no new report"
+    HELD_SILENT = "held: sensor silent"
     SILENT = "withdrawn: sensor silent"
     STOPPED = "withdrawn: controller stops"
 

@@ -247,14 +247,12 @@ def problems(loop: ControlLoop, longest: float) -> list[str]:
     found: list[str] = []
     idle = (loop.parts.clock.monotonic_ns() - loop.cycle_ns) / NANOSECONDS
     if idle > longest:
-        found.append(f"no decision for {idle:.1f} s")
+        found.append(f"no cycle for {idle:.1f} s")
     if not loop.parts.actuator.healthy():
         found.append("the actuator cannot act")
     if loop.last_source not in {Source.POLICY, Source.HELD}:
         found.append(loop.last_source.value)
-    if loop.trouble:
-        found.append(loop.trouble)
-    return found
+    return found + list(loop.troubles.values())
 
 
 async def run_controller(controller: Controller, cycles: int | None = None) -> None:

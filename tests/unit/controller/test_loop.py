@@ -1,14 +1,18 @@
 """The cycle: what is applied, withheld, withdrawn and written down."""
 
 import json
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from controller_fakes import ScriptedPolicy, make_rig, prefers, report
+from controller_fakes import Rig, ScriptedPolicy, make_rig, prefers, report
 from tacan.controller.audit import AuditError, check_audit
-from tacan.controller.messages import Applied, Plan
+from tacan.controller.messages import Applied, Plan, Report
+from tacan.controller.wiring import problems
 from tacan.errors import UserError
 
 
@@ -59,19 +63,76 @@ def test_a_pause_holds_the_plan_and_silence_withdraws_it() -> None:
 
 
 def test_silence_can_be_told_to_hold() -> None:
-    """With on_silence = hold the plan stays."""
+    """With on_silence = hold the plan stays, and health says that nobody senses any more."""
     rig = make_rig([[report(0)], [], []], step=9.0, withdraw=False)
     rig.run()
     assert rig.actuator.channels[:3] == [(0, 1)] * 3
+    assert problems(rig.loop, longest=99.0) == ["held: sensor silent"]
 
 
-def test_a_failing_actuator_is_counted_and_tried_again() -> None:
-    """The loop survives, says so in health, and the next plan goes out."""
+def complaints(rig: Rig) -> list[list[str]]:
+    """Runs it; what health said before each cycle, and at the end."""
+    said: list[list[str]] = []
+    really = rig.sensor.read
+
+    async def read(patience: float) -> Sequence[Report]:
+        said.append(problems(rig.loop, longest=99.0))
+        return await really(patience)
+
+    rig.sensor.read = read  # type: ignore[method-assign]
+    rig.run()
+    return said
+
+
+def test_a_failing_actuator_is_counted_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop survives, says so in health, and the next plan goes out and clears it."""
     rig = make_rig([[report(0)], [report(1)]])
-    rig.actuator.failing = True
-    rig.run(cycles=1)
+    really = rig.actuator.apply
+    tried: list[tuple[int, ...]] = []
+
+    async def apply(plan: Plan) -> Applied:
+        rig.actuator.failing = not tried
+        tried.append(plan.channels)
+        return await really(plan)
+
+    monkeypatch.setattr(rig.actuator, "apply", apply)
+    broken = ["the actuator cannot act", "actuator: told to fail"]
+    assert complaints(rig) == [[], broken, []]
     assert rig.loop.parts.metrics.events["actuator_failures"] == 1
-    assert rig.loop.trouble == "actuator: told to fail"
+    assert tried == [(0, 1), (0, 1), (-1, -1)]
+    assert rig.actuator.channels == [(0, 1), (-1, -1)]
+
+
+def fail_writes(rig: Rig, monkeypatch: pytest.MonkeyPatch, numbers: Collection[int]) -> None:
+    """Make these lines of the log fail, and the loop go on without them."""
+    rig.loop.manner = replace(rig.loop.manner, stop_without_audit=False)
+    lines = count()
+
+    def write(_: object) -> None:
+        if next(lines) in numbers:
+            raise AuditError("log: No space left on device")
+
+    monkeypatch.setattr(rig.loop.parts.audit, "write", write)
+
+
+@pytest.mark.parametrize("shadow", [False, True])
+def test_a_failing_log_is_said_until_it_is_written_again(
+    monkeypatch: pytest.MonkeyPatch, *, shadow: bool
+) -> None:
+    """An actuator that does well says nothing about the log, in shadow or live."""
+    rig = make_rig([[report(slot)] for slot in range(4)], shadow=shadow)
+    fail_writes(rig, monkeypatch, {0, 1})
+    said = complaints(rig)
+    failing = ["audit log: log: No space left on device"]
+    assert said == [[], failing, failing, [], []]
+    assert rig.loop.parts.metrics.events["audit_failures"] == 2
+
+
+def test_a_cycle_without_news_does_not_hide_a_fallback() -> None:
+    """The plan that is held is still Greedy's, and health goes on saying why."""
+    rig = make_rig([[report(0)], []], lambda: ScriptedPolicy(lambda _: np.full((1, 1, 4), np.nan)))
+    nan = ["fallback: scores not numbers"]
+    assert complaints(rig) == [[], nan, nan]
 
 
 def test_the_interval_skips_ticks_instead_of_rushing() -> None:
