@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from tacan.controller.audit import check_audit
+from tacan.controller.audit_check import check_audit
 from tacan.controller.settings import validate_settings
 from tacan.controller.wiring import build_controller, run_controller
 
@@ -46,12 +46,13 @@ async def soak(folder: Path, policy: str, cycles: int) -> None:
     await running
     took = time.perf_counter() - began
     left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    runs = check_audit(folder / "audit.jsonl")
+    log = check_audit(folder / "audit.jsonl")
     print(f"{cycles} cycles in {took:.1f} s, policy {policy}")
     print("memory at each tenth, MB:", ", ".join(f"{value:.1f}" for value in memory))
     print(f"grown from the second tenth to the ninth: {memory[8] - memory[1]:+.2f} MB")
     print(f"tasks left: {len(left)}, threads left: {threading.active_count() - 1}")
-    print(f"audit lines: {sum(runs.values())} (cycles and the last one), none missing")
+    whole = "; ".join(log.faults) or "none missing"
+    print(f"audit lines: {sum(log.runs.values())} (cycles and the last one), {whole}")
     print("decisions:", dict(controller.loop.parts.metrics.sources))
 
 

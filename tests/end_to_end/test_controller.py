@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tacan.cli import main
-from tacan.controller.audit import check_audit
+from tacan.controller.audit_check import check_audit
 from tacan.controller.sensors.trace import read_trace
 from tacan.scenario import load_scenario
 
@@ -70,7 +70,25 @@ def test_a_dry_run_prints_rules_and_keeps_a_whole_log(folder: Path) -> None:
     first = json.loads(done.stdout.splitlines()[0])
     assert first["add"]["match"] == {"in_port": 1}
     assert first["add"]["actions"][0]["type"] == "OUTPUT"
-    assert list(check_audit(folder / "audit.jsonl").values()) == [21]
+    log = check_audit(folder / "audit.jsonl")
+    assert list(log.runs.values()) == [21]
+    assert log.faults == ()
+
+
+def test_audit_says_whether_a_log_is_whole(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 0 if it is, 1 with what is wrong if it is not, 2 for what is no log."""
+    log = folder / "audit.jsonl"
+    assert tacan("control", "--config", "control.toml", folder=folder).returncode == 0
+    assert at_once(monkeypatch, folder, "control", "audit", log.name) == 0
+    assert capsys.readouterr().out.endswith(": 21 lines\nwhole: nothing is missing\n")
+    log.write_bytes(log.read_bytes()[:-30])
+    assert at_once(monkeypatch, folder, "control", "audit", log.name) == 1
+    assert "20 lines\nline 21 is torn\n" in capsys.readouterr().out
+    log.write_bytes(bytes(range(256)))
+    assert at_once(monkeypatch, folder, "control", "audit", log.name) == 2
+    assert "line 1 is not a record" in capsys.readouterr().err
 
 
 def test_what_is_loaded_is_not_collected_again(

@@ -55,8 +55,14 @@ def check(file: Annotated[Path, typer.Argument(help="A control file.")]) -> None
 
 @app.command()
 def audit(file: Annotated[Path, typer.Argument(help="An audit log.")]) -> None:
-    """See that no line of an audit log is missing."""
-    from tacan.controller.audit import check_audit
+    """See that an audit log is whole: no line missing or torn, every run with its end."""
+    from tacan.controller.audit_check import check_audit
 
-    for run, lines in check_audit(file).items():
-        typer.echo(f"run {run}: {lines} lines, none missing")
+    found = check_audit(file)
+    for run, lines in found.runs.items():
+        typer.echo(f"run {run}: {lines} lines")
+    for fault in found.faults:
+        typer.echo(fault)
+    if found.faults:
+        raise typer.Exit(1)
+    typer.echo("whole: nothing is missing")

@@ -109,6 +109,8 @@ def build_controller(
         actuator = PlayedActuator(actuator, sensor, clock)
     limits = Limits(pace.deadline_ms * MILLI, pace.abandon_ms * MILLI, pace.replacements)
     audit_path = None if settings.audit.path is None else folder / settings.audit.path
+    audit = AuditLog(audit_path, settings.audit.fsync)
+    audit.examine()
     parts = Parts(
         sensor=wrap_sensor(sensor) if wrap_sensor else sensor,
         actuator=actuator,
@@ -130,7 +132,7 @@ def build_controller(
             safety.hysteresis,
         ),
         layout=layout,
-        audit=AuditLog(audit_path, settings.audit.fsync),
+        audit=audit,
         metrics=Metrics(),
     )
     manner = Manner(

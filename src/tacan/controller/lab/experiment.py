@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -198,7 +199,7 @@ async def run_policy(testbed: Testbed, settings: LabSettings, policy: str, numbe
         withdraw_on_silence=True,
         shadow=False,
         stop_without_audit=True,
-        run=f"lab-{number}-{policy}",
+        run=f"lab-{number}-{policy}-{secrets.token_hex(4)}",
     )
     await ControlLoop(parts, manner).run()
     await clock.sleep_until(clock.monotonic_ns() + radio.step_ns)
