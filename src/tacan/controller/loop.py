@@ -32,6 +32,9 @@ from tacan.observation import Observation
 
 logger = logging.getLogger("tacan.controller")
 
+UNCHANGED_NS = NANOSECONDS
+"""A cycle without news that is like the one before is logged this long after the last line."""
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -86,6 +89,9 @@ class ControlLoop:
         """what is wrong with the log and with the actuator, until it goes well again"""
         self._plan = withdrawn(0, len(self.present))
         self._outcome: dict[str, object] = {}
+        self._logged_ns = 0
+        self._logged: object = None
+        self._unlogged = 0
         self._stopping = False
         self._sensing: asyncio.Task[None] | None = None
         self._due_ns = parts.clock.monotonic_ns()
@@ -211,10 +217,23 @@ class ControlLoop:
         held = Source.HELD_SILENT if silent else Source.HELD
         source = Source.SILENT if withdraw else held
         self._note(source, f"{quiet:.3f} s without a report")
-        self._log(plain_record(self._plan.slot, source, f"{quiet:.3f} s without a report"))
+        if self._is_to_be_logged(source):
+            self._log(plain_record(self._plan.slot, source, f"{quiet:.3f} s without a report"))
         await self._actuate(
             withdrawn(self._plan.slot, len(self.present)) if withdraw else self._plan
         )
+
+    def _is_to_be_logged(self, source: Source) -> bool:
+        """Whether a cycle without news differs from the last line, or that line is old enough.
+
+        A sender that repeats itself makes hundreds of such cycles a second, which must not fill
+        a disk. The next line says how many there were.
+        """
+        since = self.parts.clock.monotonic_ns() - self._logged_ns
+        if (source.value, self._outcome.get("error")) == self._logged and since < UNCHANGED_NS:
+            self._unlogged += 1
+            return False
+        return True
 
     def _note(self, source: Source, detail: str) -> None:
         self.parts.metrics.sources[source.value] += 1
@@ -226,11 +245,17 @@ class ControlLoop:
         self.last_source = source
 
     def _log(self, record: dict[str, object]) -> None:
-        stamp = {"run": self.manner.run, "time": self.parts.clock.wall(), "cycle": self.cycle}
+        stamp = {
+            "run": self.manner.run,
+            "time": self.parts.clock.wall(),
+            "cycle": self.cycle,
+            "unlogged": self._unlogged,
+            "shadow": self.manner.shadow,
+        }
+        self._logged = (record["source"], self._outcome.get("error"))
+        self._logged_ns = self.parts.clock.monotonic_ns()
         try:
-            self.parts.audit.write(
-                {**stamp, "shadow": self.manner.shadow, **record, "before": self._outcome}
-            )
+            self.parts.audit.write({**stamp, **record, "before": self._outcome})
         except AuditError as error:
             self.parts.metrics.events["audit_failures"] += 1
             self.troubles["audit"] = f"audit log: {error}"
@@ -242,6 +267,7 @@ class ControlLoop:
                 ) from None
         else:
             self.troubles.pop("audit", None)
+            self._unlogged = 0
 
     async def _actuate(self, plan: Plan) -> None:
         self._plan = plan

@@ -191,6 +191,33 @@ def test_every_cycle_has_its_line(tmp_path: Path) -> None:
     assert check_audit(log) == AuditFindings({"test": 4}, ())
 
 
+def test_cycles_without_news_do_not_fill_the_log(tmp_path: Path) -> None:
+    """A thousand of them in two seconds make two lines, and the lines say how many they were."""
+    log = tmp_path / "audit.jsonl"
+    make_rig([[report(0)]] + [[report(0)]] * 1_000, step=0.002, audit=log).run()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["source"] for line in lines] == [
+        "policy",
+        "held: no new report",
+        "held: no new report",
+        "withdrawn: controller stops",
+    ]
+    # cycle 502 comes a second after cycle 2, and the end comes after cycle 1001
+    assert [line["unlogged"] for line in lines] == [0, 0, 499, 499]
+    assert sum(1 + line["unlogged"] for line in lines) == 1_002
+
+
+def test_a_new_failure_is_logged_though_nothing_else_is_new(tmp_path: Path) -> None:
+    """What became of a plan stands in the next line, however soon that comes."""
+    log = tmp_path / "audit.jsonl"
+    rig = make_rig([[report(0)]] + [[]] * 3, step=0.002, audit=log)
+    rig.actuator.failing = True
+    rig.run()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["before"] for line in lines[1:]] == [{"error": "told to fail"}] * 2
+    assert [line["unlogged"] for line in lines] == [0, 0, 2]
+
+
 def test_a_line_says_what_was_known_decided_and_why(tmp_path: Path) -> None:
     """Occupancy, queues, forbidden channels, channels, probabilities and runners-up."""
     log = tmp_path / "audit.jsonl"
