@@ -32,6 +32,9 @@ pytestmark = [
 
 SLOTS = 200
 
+MOST_OVERRUN = 0.02
+"""Other tests may keep both cores of a small machine busy; the lab itself allows 1 %."""
+
 
 @pytest.fixture(scope="module")
 def small_bed() -> Iterator[Testbed]:
@@ -56,10 +59,7 @@ def test_packets_fare_as_the_simulator_predicts() -> None:
     finally:
         os.sched_setscheduler(0, before, os.sched_param(0))
     for ledger in ledgers:
-        assert (ledger.misrouted, ledger.lost, ledger.errors) == (0, 0, 0)
-        assert ledger.agrees
-        assert ledger.slots == SLOTS
-        assert len(ledger.overran) < SLOTS / 10
+        assert ledger.objections(MOST_OVERRUN) == []
         assert ledger.sent > 500
         assert ledger.delivered + ledger.collided == ledger.sent
         # a datagram on a new channel comes after the guard time, never in it

@@ -71,7 +71,7 @@ def lab(
     console.print(_latencies(results))
     for line in _verdict(ledgers):
         console.print(line)
-    if not all(ledger.agrees for ledger in ledgers):
+    if any(ledger.objections() for ledger in ledgers):
         raise typer.Exit(1)
 
 
@@ -89,7 +89,7 @@ def _accounts(ledgers: list[Ledger]) -> Table:
         "lost": lambda one: one.lost,
         "slots overrun and excluded": lambda one: len(one.overran),
         "OpenFlow errors": lambda one: one.errors,
-        "decisions that fell back to Greedy": lambda one: one.fallbacks,
+        "decisions that were not the policy's": lambda one: one.fallbacks,
         "decisions that differ from a replay": lambda one: one.replay_differs,
     }
     for title, number in rows.items():
@@ -132,10 +132,11 @@ def _verdict(ledgers: list[Ledger]) -> list[str]:
         if one.different:
             named = ", ".join(map(str, one.different[:MOST_NAMED]))
             lines.append(f"{one.policy}: DIFFERS from the prediction in slots {named}")
+        lines += [f"{one.policy}: NOT SHOWN: {objection}" for objection in one.objections()]
     total = sum(one.sent for one in ledgers)
-    agree = all(one.agrees for one in ledgers)
+    agree = not any(one.objections() for one in ledgers)
     lines.append(
         f"{total} datagrams: "
-        + ("every one fared as predicted" if agree else "some did not fare as predicted")
+        + ("every one fared as predicted" if agree else "not shown that every one fares so")
     )
     return lines

@@ -8,6 +8,9 @@ compared with an offline replay of the same policy in a fresh simulator.
 A slot *overran* if its users had no time left to send, or a datagram was sent or arrived after the
 slot's end: such slots are named and excluded. A datagram that got lost in any other slot is a
 difference.
+
+An agreement is worth as much as what was compared: too many overrun slots, slots that were never
+played, decisions that were not the policy's and OpenFlow errors are objections like any difference.
 """
 
 from __future__ import annotations
@@ -18,11 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tacan.controller.lab.experiment import LabRun, LabSettings
+from tacan.controller.messages import Source
 from tacan.controller.wiring import live_policy
 from tacan.policies.assignment import assign, service_order
 from tacan.simulator.simulator import Simulator
 from tacan.simulator.streams import Domain, EpisodeKeys
 from tacan.simulator.world import WorldGenerator
+
+MOST_OVERRUN = 0.01
+"""This share of a run's slots may not overrun: what is excluded says nothing about packets."""
 
 RECORD = np.dtype(
     [
@@ -43,7 +50,10 @@ class Ledger:
     """The comparison of one run."""
 
     policy: str
+    wanted: int
+    """slots that were to be played"""
     slots: int
+    """slots that were"""
     overran: tuple[int, ...]
     sent: int
     """datagrams, in slots that count"""
@@ -66,10 +76,26 @@ class Ledger:
     first_after_barrier: npt.NDArray[np.float64]
     """seconds from the barrier's answer to the same datagram"""
 
-    @property
-    def agrees(self) -> bool:
-        """Whether packets fared exactly as predicted."""
-        return not self.different and not self.misrouted and not self.lost
+    def objections(self, most_overrun: float = MOST_OVERRUN) -> list[str]:
+        """Why this run does not show that packets fare as predicted; empty if it does."""
+        counts = {
+            "slots were not played": self.wanted - self.slots,
+            "datagrams were misrouted": self.misrouted,
+            "datagrams were lost": self.lost,
+            "slots differ from the prediction": len(self.different),
+            "OpenFlow errors": self.errors,
+            "decisions were not the policy's": self.fallbacks,
+            "slots differ from the offline replay": self.replay_differs,
+        }
+        found = [f"{count} {what}" for what, count in counts.items() if count]
+        if self.overran and len(self.overran) >= most_overrun * self.slots:
+            found.append(
+                f"{len(self.overran)} of {self.slots} slots overran, "
+                f"and fewer than {most_overrun:.0%} may"
+            )
+        if not self.sent:
+            found.append("no datagram was compared")
+        return found
 
 
 def offline_channels(settings: LabSettings, policy: str) -> npt.NDArray[np.int64]:
@@ -92,14 +118,14 @@ def offline_channels(settings: LabSettings, policy: str) -> npt.NDArray[np.int64
 def compare(run: LabRun, settings: LabSettings) -> Ledger:
     """Account for one run."""
     shape = (len(run.slots), settings.scenario.users)
-    channels = np.array([slot.channels for slot in run.slots]).reshape(shape)
+    channels = np.array([slot.channels for slot in run.slots], dtype=np.int64).reshape(shape)
     ends = np.array([slot.ends_ns for slot in run.slots], dtype=np.uint64)
     began = np.array([slot.began_ns for slot in run.slots], dtype=np.uint64)
     confirmed = np.array([slot.confirmed_ns for slot in run.slots], dtype=np.uint64)
     sending = np.array(
         [[slot.sending >> user & 1 for user in range(shape[1])] for slot in run.slots], dtype=bool
     ).reshape(shape)
-    success = np.array([slot.success for slot in run.slots]).reshape(shape)
+    success = np.array([slot.success for slot in run.slots], dtype=bool).reshape(shape)
     changed = np.zeros(shape, dtype=bool)
     for number, slot in enumerate(run.slots):
         changed[number, list(slot.changed)] = True
@@ -126,6 +152,7 @@ def compare(run: LabRun, settings: LabSettings) -> Ledger:
     sent = int(sending.sum()) * run.datagrams
     return Ledger(
         policy=run.policy,
+        wanted=settings.slots,
         slots=len(run.slots),
         overran=tuple(np.flatnonzero(overran).tolist()),
         sent=sent,
@@ -136,7 +163,7 @@ def compare(run: LabRun, settings: LabSettings) -> Ledger:
         predicted_delivered=int(expected.sum()),
         predicted_collided=int(expected_collided.sum()),
         different=tuple(np.flatnonzero(wrong).tolist()),
-        fallbacks=sum(count for name, count in run.sources.items() if "fallback" in name),
+        fallbacks=sum(count for name, count in run.sources.items() if name != Source.POLICY),
         replay_differs=int((replay != channels).any(axis=1).sum()),
         errors=run.errors,
         first_packet=(first[moved] - began[slots]) / 1e9,
