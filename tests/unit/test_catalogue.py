@@ -151,6 +151,42 @@ def test_a_reference_that_means_nothing_gets_one_sentence(reference: str, senten
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("def x(:\n", "importing it raised SyntaxError: invalid syntax (MODULE.py, line 1)"),
+        ("\nraise RuntimeError('no GPU')\n", "RuntimeError: no GPU (MODULE.py, line 2)"),
+        ("import sys; sys.exit(0)\n", "importing it raised SystemExit: 0 (MODULE.py, line 1)"),
+        (
+            "def make(scenario, seed):\n    raise KeyError('weights\\nare gone')\n",
+            "building it raised KeyError: 'weights\\nare gone' (MODULE.py, line 2)",
+        ),
+        ("def make(scenario, seed):\n    raise SystemExit\n", "building it raised SystemExit"),
+        (
+            "import tacan\ndef make(scenario, seed):\n    raise tacan.errors.UserError('no')\n",
+            "no",
+        ),
+    ],
+    ids=["syntax", "raises", "exits", "factory-raises", "factory-exits", "factory-explains"],
+)
+def test_a_module_that_fails_gets_one_sentence(
+    content: str,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    """Whatever its code raises, even an exit that would look like success."""
+    module = "failing_" + request.node.callspec.id.replace("-", "_")
+    (tmp_path / f"{module}.py").write_text(content)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    with pytest.raises(UserError) as caught:
+        build_policy(f"{module}:make", TINY, 0)
+    assert sentence.replace("MODULE", module) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_class_instead_of_a_policy_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A factory that returns the class itself has all the methods and still is no policy."""
 

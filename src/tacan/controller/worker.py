@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacan.errors import described
 from tacan.observation import Observation
 from tacan.policies.policy import Policy, Scores
 from tacan.simulator.streams import EpisodeKeys
@@ -24,9 +25,6 @@ PolicyFactory = Callable[[], Policy]
 
 REAL_KINDS = "fiub"
 """numpy's letters for what can be scores: floating, integers of both signs, boolean"""
-
-MOST_WORDS = 300
-"""Letters of a policy's complaint that are kept: compilers complain at length."""
 
 
 class PolicyFailure(Exception):  # noqa: N818 - as the log says: the policy failed
@@ -86,7 +84,7 @@ class PolicyWorker:
             try:
                 scores = _own_floats(self._score(job))
             except BaseException as error:  # noqa: BLE001 - even sys.exit() of a policy ends nothing
-                failure = PolicyFailure(_sentence(error))
+                failure = PolicyFailure(described(error))
             self._busy_since = None
             _deliver(job.answer, scores, failure)
 
@@ -113,14 +111,6 @@ def _own_floats(scores: object) -> Scores:
     if kind.kind not in REAL_KINDS:
         raise TypeError(f"scores of type {kind}, not real numbers")
     return np.array(scores, dtype=np.float64, order="C")
-
-
-def _sentence(error: BaseException) -> str:
-    try:
-        text = " ".join(f"{type(error).__name__}: {error}".split())
-    except BaseException:  # noqa: BLE001 - its own text may fail, too
-        text = type(error).__name__
-    return text if len(text) <= MOST_WORDS else text[:MOST_WORDS] + " .."
 
 
 def _deliver(
