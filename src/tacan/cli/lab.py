@@ -34,7 +34,7 @@ def lab(
     scenario: Annotated[str, typer.Option(help="A scenario's name or file.")] = "paper",
     slot_ms: Annotated[float, typer.Option(min=15.0, help="How long a slot lasts.")] = 25.0,
     datagrams: Annotated[int, typer.Option(min=1, max=32, help="UDP packets a packet.")] = 4,
-    seed: Annotated[int, typer.Option(min=0)] = 42,
+    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1)] = 42,
     audit: Annotated[Path | None, typer.Option(help="Keep the controller's audit log.")] = None,
 ) -> None:
     """Start a real Open vSwitch lab (as root), drive it, and account for every packet."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator
 from pydantic import model_validator as validated
 
 from tacan.controller.address import Address
@@ -18,9 +18,26 @@ from tacan.policies.assignment import ServiceOrder
 from tacan.scenario import Scenario, Settings, load_scenario
 from tacan.settings_files import error_sentence, read_toml
 
-Milliseconds = Annotated[float, Field(gt=0.0, le=3_600_000.0)]
+MOST_MILLISECONDS = 3_600_000.0
+Milliseconds = Annotated[float, Field(ge=0.1, le=MOST_MILLISECONDS)]
+Seed = Annotated[int, Field(ge=0, lt=2**64)]
+"""a word of the random streams' keys"""
 Port = Annotated[int, Field(ge=1, le=65_279)]
 Ports = Annotated[tuple[Port, ...], Field(strict=False)]
+MOST_NAME_BYTES = 255
+
+
+def _nameable(text: str) -> str:
+    """What no file or socket could be called is refused before anything asks the system for it."""
+    if "\0" in text:
+        raise ValueError("must not hold a NUL character")
+    if any(len(part.encode()) > MOST_NAME_BYTES for part in text.split("/")):
+        raise ValueError(f"must not hold a name longer than {MOST_NAME_BYTES} bytes")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_nameable)]
+"""A path, an address, or what may be one"""
 
 
 class Pace(Settings):
@@ -57,14 +74,14 @@ class Safety(Settings):
 class Audit(Settings):
     """The append-only log; without a path none is kept."""
 
-    path: str | None = None
+    path: Name | None = None
     fsync: Literal["always", "second", "never"] = "second"
 
 
 class Http(Settings):
     """Metrics and health; without ``listen`` they are not served."""
 
-    listen: str | None = None
+    listen: Name | None = None
     allow_remote: bool = False
 
     @field_validator("listen")
@@ -92,30 +109,30 @@ class SimulatorSource(Settings):
     """The simulator as the radio: its queues are served by what the loop decides."""
 
     kind: Literal["simulator"]
-    seed: int = Field(default=42, ge=0)
-    episode: int = Field(default=0, ge=0)
+    seed: Seed = 42
+    episode: int = Field(default=0, ge=0, lt=2**63)
     load: str = "mixed"
     slots: int = Field(default=0, ge=0)
-    slot_ms: float = Field(default=0.0, ge=0.0)
+    slot_ms: float = Field(default=0.0, ge=0.0, le=MOST_MILLISECONDS)
 
 
 class TraceSource(Settings):
     """A recorded trace, .jsonl or .npz."""
 
     kind: Literal["trace"]
-    path: str
-    speed: float = Field(default=0.0, ge=0.0)
+    path: Name
+    speed: float = Field(default=0.0, ge=0.0, le=1e6)
 
 
 class NetworkSource(Settings):
     """Reports over TCP or a unix socket (docs/sensor-protocol.md)."""
 
     kind: Literal["network"]
-    listen: str
+    listen: Name
     format: Literal["json", "msgpack"] = "json"
     allow_remote: bool = False
     max_message_bytes: int = Field(default=65_536, ge=256, le=16_777_216)
-    max_rate: float = Field(default=1_000.0, gt=0.0)
+    max_rate: float = Field(default=1_000.0, gt=0.0, le=1e9)
     max_connections: int = Field(default=4, ge=1, le=1_000)
     idle_ms: Milliseconds = 5_000.0
     gather_ms: float = Field(default=10.0, ge=0.0, le=1_000.0)
@@ -144,12 +161,12 @@ class OpenFlowTarget(Settings):
     """A switch that connects to us and speaks OpenFlow 1.3."""
 
     kind: Literal["openflow"]
-    listen: str
+    listen: Name
     allow_remote: bool = False
-    certificate: str | None = None
-    private_key: str | None = None
-    authority: str | None = None
-    datapath_id: Annotated[int, Field(ge=0)] | None = None
+    certificate: Name | None = None
+    private_key: Name | None = None
+    authority: Name | None = None
+    datapath_id: Annotated[int, Field(ge=0, lt=2**64)] | None = None
     user_ports: Ports | None = None
     channel_ports: Ports | None = None
     priority: int = Field(default=100, ge=1, le=65_535)
@@ -208,9 +225,9 @@ Target = Annotated[DryRunTarget | OpenFlowTarget | WifiTarget, Field(discriminat
 class ControlSettings(Settings):
     """The whole file."""
 
-    scenario: str = "paper"
-    policy: str
-    policy_seed: int = Field(default=42, ge=0)
+    scenario: Name = "paper"
+    policy: Name
+    policy_seed: Seed = 42
     order: Annotated[ServiceOrder, Field(strict=False)] = ServiceOrder.FIXED
     pace: Pace = Pace()
     safety: Safety = Safety()

@@ -1,9 +1,11 @@
 """Control files: what is wrong is said in one sentence that names it."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from controller_fakes import report
@@ -24,8 +26,20 @@ OPENFLOW = {"kind": "openflow", "listen": "unix:of.sock"}
     ("changes", "sentence"),
     [
         ({"polcy": "x"}, "polcy is not a known key"),
-        ({"pace": {"interval_ms": -1.0}}, "pace.interval_ms = -1.0: should be greater than 0"),
+        ({"pace": {"interval_ms": -1.0}}, "pace.interval_ms = -1.0: should be greater than or"),
         ({"pace": {"deadline_ms": 9e3}}, r"deadline_ms \(9000\) must not exceed abandon_ms"),
+        ({"pace": {"interval_ms": 1e-7}}, "interval_ms = 1e-07: should be .* equal to 0.1"),
+        ({"sensor": {"kind": "simulator", "slot_ms": np.inf}}, "sensor.slot_ms = inf: should be"),
+        ({"sensor": {"kind": "simulator", "seed": 2**64}}, "seed = 18446744073709551616: should"),
+        ({"sensor": {"kind": "simulator", "episode": 2**63}}, "sensor.episode = 92233720368"),
+        ({"policy_seed": 2**64}, "policy_seed = 18446744073709551616: should be less than"),
+        ({"policy": "a\0b"}, r"policy = 'a\\x00b': must not hold a NUL"),
+        ({"scenario": "a" * 256}, "must not hold a name longer than 255 bytes"),
+        ({"audit": {"path": "a\0b"}}, r"audit.path = 'a\\x00b': must not hold a NUL"),
+        (
+            {"sensor": {"kind": "network", "listen": "unix:a\0b"}},
+            r"sensor.listen = 'unix:a\\x00b': must not hold a NUL",
+        ),
         ({"sensor": {"kind": "radar"}}, "sensor.kind = 'radar': must be one of"),
         ({"sensor": {}}, "sensor.kind is missing"),
         ({"sensor": {"kind": "trace"}}, "sensor.path is missing"),
@@ -101,6 +115,17 @@ def test_the_papers_interval_is_the_default() -> None:
     assert settings.pace.interval_ms == 500.0
     assert settings.safety.masked_channels == ()
     assert settings.safety.shadow is False
+
+
+def test_the_largest_seeds_are_seeds() -> None:
+    """What is accepted can be built and played."""
+    largest = {"kind": "simulator", "seed": 2**64 - 1, "episode": 2**63 - 1, "slots": 2}
+    settings = validate_settings(
+        GOOD | {"sensor": largest, "policy_seed": 2**64 - 1, "scenario": "tiny"}, "x"
+    )
+    controller = build_controller(settings, Path(), lambda _: None)
+    asyncio.run(controller.loop.run(2))
+    assert controller.loop.cycle == 2
 
 
 def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
