@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -132,6 +133,39 @@ def test_a_stalling_policy_costs_no_packet(small_bed: Testbed) -> None:
     outcome = observed(small_bed, "stall_policy")
     assert outcome.longest_gap < 0.5
     assert "fallback: policy late" in outcome.said
+
+
+def counted(outcome: Outcome) -> dict[str, int]:
+    """What the controller counted, by name."""
+    pairs = (text.rpartition(" ") for text in re.split("[,;] ", outcome.said))
+    return {name: int(count) for name, _, count in pairs if count.isdigit()}
+
+
+@pytest.mark.slow
+def test_a_flooded_sensor_costs_no_packet(small_bed: Testbed) -> None:
+    """A second sender repeats an old report: dropped unread, cut off, and memory stays small."""
+    outcome = observed(small_bed, "flood_sensor")
+    # at 200 reports a second a sender has far more than that dropped in two seconds of flooding
+    assert counted(outcome)["too_many"] > 1_000
+    assert counted(outcome)["cut_off"] >= 1
+    assert outcome.longest_gap < 0.5
+    assert outcome.arrived > outcome.sent / 2  # a busy machine begins late
+    assert outcome.rules_left == 2
+    grown = re.search(r"memory grew by ([0-9.]+) MB", outcome.said)
+    assert grown is not None
+    assert float(grown[1]) < 50.0
+
+
+@pytest.mark.slow
+def test_clocks_that_jump_cost_no_packet(small_bed: Testbed) -> None:
+    """Ours and the radio's, a day back and two forward: stale for a moment, silent never."""
+    outcome = observed(small_bed, "jump_clock")
+    # set back, eight reports in a row look a day old before the new difference is believed
+    assert 1 <= counted(outcome)["stale"] <= 8
+    assert "withdrawn: sensor silent" not in outcome.said
+    assert outcome.longest_gap < 0.5
+    assert outcome.arrived > outcome.sent / 2  # a busy machine begins late
+    assert outcome.rules_left == 2
 
 
 KILLED = """
