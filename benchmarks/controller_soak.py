@@ -1,6 +1,6 @@
 """An hour of 500 ms cycles at full speed: flat memory, no lost task, a complete audit log.
 
-python benchmarks/controller_soak.py [--cycles 7200] [--policy greedy]
+python benchmarks/controller_soak.py [--cycles 7200] [--policy tacan]
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ async def soak(folder: Path, policy: str, cycles: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="An hour of cycles at full speed.")
     parser.add_argument("--cycles", type=int, default=7_200)
-    parser.add_argument("--policy", default="greedy")
+    parser.add_argument("--policy", default="tacan")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(soak(Path(folder), options.policy, options.cycles))
