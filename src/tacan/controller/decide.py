@@ -75,9 +75,8 @@ class Decider:
     def start(self) -> None:
         """Build the first policy here, so that its faults are named before anything runs."""
         policy = self._factory()
-        blank = blank_observation(self._scenario)
         for asked in (policy, self._fallback):  # compilation must not cost the first decision
-            _try(asked, self._keys, blank)
+            _try(asked, self._keys, blank_observation(self._scenario))
         self._worker = PolicyWorker(self._factory, self._keys, policy)
         self._fallback.start(self._keys)
         self._switch_interval = sys.getswitchinterval()

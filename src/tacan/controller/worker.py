@@ -1,7 +1,7 @@
 """One thread that asks a policy, so that nothing a policy does can end or stall the controller.
 
 What a policy returns becomes an array of our own here, and what it raises becomes a sentence here:
-the loop never meets an object that a policy made.
+the loop never meets an object that a policy made, nor one that a policy could have changed.
 """
 
 from __future__ import annotations
@@ -88,16 +88,27 @@ class PolicyWorker:
             self._busy_since = None
             _deliver(job.answer, scores, failure)
 
-    def _score(self, job: Job) -> Scores:
+    def _score(self, job: Job) -> object:
         fresh = self._policy is None
         if self._policy is None:
             self._policy = self._factory()
         if job.restart or fresh:
             self._policy.start(self._keys)
-        scores = self._policy.score(job.observations[0])
-        for observation in job.observations[1:]:
-            scores = self._policy.score(observation)
+        scores: object = None
+        for observation in job.observations:
+            scores = self._policy.score(_copied(observation))
         return scores
+
+
+def _copied(observation: Observation) -> Observation:
+    """One for the policy alone: Greedy and the choice of channels read the other."""
+    return Observation(
+        occupancy=observation.occupancy.copy(),
+        entropy=observation.entropy.copy(),
+        queue_class=observation.queue_class.copy(),
+        queue_delay=observation.queue_delay.copy(),
+        slot=observation.slot,
+    )
 
 
 def _own_floats(scores: object) -> Scores:

@@ -144,6 +144,25 @@ def test_nothing_that_a_policy_raises_ends_anything(raised: BaseException, detai
     assert decider.stop(1.0)
 
 
+def test_a_policy_that_writes_into_its_observation_changes_nobody_elses() -> None:
+    """Greedy and the choice of channels see what was sensed, whatever the policy did to its own."""
+    fails = threading.Event()
+
+    def answer(observation: Observation) -> Scores:
+        observation.occupancy[:] = 1 - observation.occupancy
+        observation.queue_class = np.zeros(0, dtype=np.int8)
+        if fails.is_set():
+            raise ValueError("after all that")
+        return prefers(3)
+
+    decider = started(answer)
+    fails.set()
+    verdict = ask(decider)
+    assert (verdict.source, verdict.detail) == (Source.FAILED, "ValueError: after all that")
+    assert verdict.scores.argmin() == 0  # the channel that was busy
+    assert decider.stop(1.0)
+
+
 @pytest.mark.parametrize("where", ["start", "score"])
 def test_a_policy_that_fails_from_the_start_is_refused(where: str) -> None:
     """In one sentence that names it, even if it calls sys.exit()."""
