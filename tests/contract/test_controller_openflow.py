@@ -11,12 +11,21 @@ import pytest
 
 from certificates import certificate
 from controller_fakes import FakeClock
-from openflow_fakes import FLOW_MOD, FakeSwitch, Flow
+from openflow_fakes import (
+    ECHO_REQUEST,
+    FEATURES,
+    FLOW_MOD,
+    HELLO,
+    MULTIPART,
+    FakeSwitch,
+    Flow,
+)
 from tacan.controller.actuators.openflow import MARK, OpenFlowSwitch, Terms, build_openflow
 from tacan.controller.address import Address
 from tacan.controller.messages import ActuatorError
 from tacan.controller.rules import Layout, make_plan
-from tacan.controller.settings import OpenFlowTarget
+from tacan.controller.settings import OpenFlowTarget, validate_settings
+from tacan.controller.wiring import build_controller
 from tacan.errors import UserError
 
 LAYOUT = Layout.numbered(2, 4)
@@ -70,6 +79,33 @@ def test_a_plan_becomes_leased_rules_with_our_mark(tmp_path: Path) -> None:
         assert applied.transmit_at_ns == clock.now_ns + 6_000_000
 
     tell(tmp_path, story)
+
+
+def test_a_shadow_controller_only_asks_the_switch_what_it_is(tmp_path: Path) -> None:
+    """From hello to goodbye: no role, no bundle, and the rules of a production controller stay."""
+    settings = {
+        "scenario": "tiny",
+        "policy": "greedy",
+        "pace": {"mode": "slot"},
+        "safety": {"shadow": True},
+        "sensor": {"kind": "simulator", "slots": 10},
+        "actuator": {"kind": "openflow", "listen": "unix:of.sock"},
+    }
+    controller = build_controller(validate_settings(settings, "shadow"), tmp_path, print)
+    fake = FakeSwitch(str(tmp_path / "of.sock"), PORTS)
+    fake.flows = {1: Flow(1, 103, MARK | 5 << 16, 2), 2: Flow(2, 101, MARK | 5 << 16 | 1, 2)}
+
+    async def run() -> None:
+        running = asyncio.create_task(controller.loop.run())
+        await until((tmp_path / "of.sock").exists)
+        await fake.connect()
+        await running
+        await fake.disconnect()
+
+    asyncio.run(run())
+    assert controller.loop.parts.metrics.sources["policy"] == 10
+    assert set(fake.seen) <= {HELLO, FEATURES, MULTIPART, ECHO_REQUEST}
+    assert outputs(fake) == {1: 103, 2: 101}
 
 
 def test_only_changed_rules_are_sent(tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ than half their lease. It holds once the bundle is committed and a barrier answe
 transmit ``guard`` seconds later, because a switch answers the barrier before its flow cache is
 refreshed.
 
-A cookie says whose rule it is (MARK), of which connection (epoch) and which user. A new connection,
-or a plan of unknown fate, deletes all rules with our mark before it installs anything.
+A cookie says whose rule it is (MARK), of which connection (epoch) and which user. The first plan of
+a connection takes the master's role; it, or one after a plan of unknown fate, deletes all rules
+with our mark before it installs anything. Until there is a plan the switch is only asked what it
+is and which ports it has: a controller that never has one, in shadow mode, changes nothing.
 """
 
 from __future__ import annotations
@@ -172,6 +174,8 @@ class OpenFlowSwitch:
         encoded = time.perf_counter_ns()
         self._unknown = True
         try:
+            if not session.in_charge:
+                await session.take_charge()
             await session.exchange(requests, awaited)
         except ActuatorError:
             self._counts["failed_plans"] += 1
@@ -273,7 +277,8 @@ class OpenFlowSwitch:
             self._leases.clear()
             self._unknown = True
             self._counts["connected"] += 1
-            await self._send(session, self._still_valid())
+            if self._plan is not None:
+                await self._send(session, self._still_valid())
             self._ready.set()
         logger.info("OpenFlow: switch %016x is ready", features.datapath_id)
 

@@ -42,6 +42,7 @@ class Session:
         self._pending: dict[int, _Exchange] = {}
         self._ports: list[tuple[int, bool]] = []
         self.encoder = codec.Encoder()
+        self.in_charge = False
         self.closed = False
 
     async def greet(self) -> None:
@@ -53,23 +54,25 @@ class Session:
             raise said.CodecError("the first message is not a hello")
 
     async def introduce(self) -> tuple[said.Features, dict[int, bool]]:
-        """Take the master's role; which switch it is, and which of its ports are usable."""
+        """Which switch it is, and which of its ports are usable: questions that change nothing."""
+        requests = (self.encoder.features_request(), self.encoder.port_list_request())
+        self._ports.clear()
+        replies = await self.exchange(requests, [xid for xid, _ in requests])
+        features = replies[requests[0][0]]
+        if not isinstance(features, said.Features):
+            raise said.CodecError("no features in the answer to a features request")
+        return features, dict(self._ports)
+
+    async def take_charge(self) -> None:
+        """Take the master's role: no other controller writes from now on."""
         role_xid, question = self.encoder.role_question()
         answers = await self.exchange([(role_xid, question)], [role_xid])
         role = answers[role_xid]
         last = role.generation if isinstance(role, said.RoleReply) else NO_GENERATION
         generation = 1 if last == NO_GENERATION else (last + 1) % NO_GENERATION
-        requests = (
-            self.encoder.role_request(generation),
-            self.encoder.features_request(),
-            self.encoder.port_list_request(),
-        )
-        self._ports.clear()
-        replies = await self.exchange(requests, [xid for xid, _ in requests])
-        features = replies[requests[1][0]]
-        if not isinstance(features, said.Features):
-            raise said.CodecError("no features in the answer to a features request")
-        return features, dict(self._ports)
+        request = self.encoder.role_request(generation)
+        await self.exchange([request], [request[0]])
+        self.in_charge = True
 
     async def exchange(
         self, requests: Iterable[Request], awaited: Iterable[int]
