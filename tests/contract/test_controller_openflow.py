@@ -205,7 +205,7 @@ def test_a_silent_switch_does_not_keep_anybody_waiting(tmp_path: Path) -> None:
 
 
 def test_a_reconnected_switch_is_cleared_and_gets_the_present_plan(tmp_path: Path) -> None:
-    """A rule of an earlier epoch is deleted, somebody else's stays, ours comes back."""
+    """An earlier epoch's rule is deleted, somebody else's stays, the latest plan is installed."""
 
     async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
         await actuator.apply(make_plan(0, (2, 0), LAYOUT))
@@ -219,8 +219,44 @@ def test_a_reconnected_switch_is_cleared_and_gets_the_present_plan(tmp_path: Pat
         fake.flows[51] = Flow(51, 101, 0x1234, 0)
         await fake.connect()
         await until(actuator.healthy)
-        assert outputs(fake) == {51: 101, 1: 103, 2: 101}
+        assert outputs(fake) == {51: 101, 1: 102, 2: 104}
         assert fake.flows[1].cookie != old
+        assert actuator.counts()["rules_reinstalled"] == 2
+
+    tell(tmp_path, story)
+
+
+def test_a_withdrawal_holds_though_the_switch_was_away_when_it_was_decided(tmp_path: Path) -> None:
+    """It reconnects within the old plan's lease, and stays empty."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+        await fake.disconnect()
+        await until(lambda: not actuator.healthy())
+        with pytest.raises(ActuatorError, match="no switch is connected"):
+            await actuator.apply(make_plan(1, (-1, -1), LAYOUT))
+        await fake.connect()
+        await until(actuator.healthy)
+        assert outputs(fake) == {}
+
+    tell(tmp_path, story)
+
+
+def test_a_reinstalled_rule_has_what_is_left_of_its_lease(tmp_path: Path) -> None:
+    """1.2 s of 2 are gone: it dies within a second, and the next decision renews it at once."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        plan = make_plan(0, (2, 0), LAYOUT)
+        await actuator.apply(plan)
+        await fake.disconnect()
+        await until(lambda: not actuator.healthy())
+        fake.flows.clear()
+        clock.pass_by(1.2)
+        await fake.connect()
+        await until(actuator.healthy)
+        assert {flow.hard_timeout for flow in fake.flows.values()} == {1}
+        assert (await actuator.apply(plan)).renewed == 2
+        assert {flow.hard_timeout for flow in fake.flows.values()} == {2}
 
     tell(tmp_path, story)
 

@@ -1,11 +1,11 @@
 """An OpenFlow 1.3 switch: every user's rule is a lease, and changes are atomic.
 
 The switch connects to us. Each user has one rule, in_port -> output, that dies by itself after
-``lease`` seconds (hard_timeout) unless a new decision renews it: rules live only as long as
-somebody decides. A plan is sent as one atomic bundle that holds the changed rules and those older
-than half their lease. It holds once the bundle is committed and a barrier answered, and users may
-transmit ``guard`` seconds later, because a switch answers the barrier before its flow cache is
-refreshed.
+``lease`` seconds (hard_timeout) unless the loop applies its plan again, be it new or held: rules
+live only as long as somebody does. The lease counts from then, even if the switch was away and gets
+its rules later. A plan is one atomic bundle that holds the changed rules and those older than half
+their lease. It holds once the bundle is committed and a barrier answered, and users may transmit
+``guard`` seconds later, because a switch answers the barrier before its flow cache is refreshed.
 
 A cookie says whose rule it is (MARK), of which connection (epoch) and which user. The first plan of
 a connection takes the master's role; it, or one after a plan of unknown fate, deletes all rules
@@ -141,29 +141,33 @@ class OpenFlowSwitch:
         return frozenset(channel for channel, port in ports if not self._usable.get(port, False))
 
     async def apply(self, plan: Plan) -> Applied:
-        """Send what changed and what must be renewed; return when the switch has confirmed it."""
+        """Send what changed and what must be renewed; return when the switch has confirmed it.
+
+        A switch that is away gets it when it comes back, unless there is a newer one by then.
+        """
+        self._plan, self._plan_ns = plan, self._clock.monotonic_ns()
         async with self._busy:
-            session = self._session
-            if session is None:
+            if self._session is None:
                 raise ActuatorError("no switch is connected")
-            self._plan, self._plan_ns = plan, self._clock.monotonic_ns()
-            return await self._send(session, plan)
+            return await self._send(self._session, plan)
 
     async def _send(self, session: Session, plan: Plan) -> Applied:
         began = time.perf_counter_ns()
-        now = self._clock.monotonic_ns()
-        wanted = {rule.user: rule for rule in plan.rules}
-        half = self._terms.lease * NANOSECONDS // 2
+        now, decided = self._clock.monotonic_ns(), self._plan_ns
+        whole = self._terms.lease * NANOSECONDS
+        # a lease counts from the decision, however late it is sent: whole seconds, rounded up
+        left = -((now - decided - whole) // NANOSECONDS)
+        wanted = {rule.user: rule for rule in plan.rules} if left > 0 else {}
         changed: list[Rule] = []
         renewed: list[Rule] = []
         for user, rule in wanted.items():
             lease = self._leases.get(user)
             if self._unknown or lease is None or lease.rule != rule:
                 changed.append(rule)
-            elif now - lease.since_ns >= half:
+            elif now - lease.since_ns >= whole // 2:
                 renewed.append(rule)
         gone = [user for user in self._leases if user not in wanted]
-        sent = [self._steer(session, rule) for rule in changed + renewed]
+        sent = [self._steer(session, rule, left) for rule in changed + renewed]
         if self._unknown:
             sent.insert(0, session.encoder.delete(cookie=MARK, mask=MARK_MASK))
         else:
@@ -186,7 +190,7 @@ class OpenFlowSwitch:
         self._leases = {
             user: self._leases[user]
             if user in self._leases and rule not in changed and rule not in renewed
-            else _Lease(rule, now)
+            else _Lease(rule, decided)
             for user, rule in wanted.items()
         }
         self._counts["rules_changed"] += len(changed) + len(gone)
@@ -201,13 +205,13 @@ class OpenFlowSwitch:
             transmit_at_ns=self._clock.monotonic_ns() + guard,
         )
 
-    def _steer(self, session: Session, rule: Rule) -> Request:
+    def _steer(self, session: Session, rule: Rule, lease: int) -> Request:
         return session.encoder.steer(
             rule.in_port,
             rule.output,
             priority=self._terms.priority,
             cookie=MARK | self._epoch << USER_BITS | rule.user,
-            lease=self._terms.lease,
+            lease=lease,
         )
 
     def _delete(self, session: Session, user: int) -> Request:
@@ -278,17 +282,9 @@ class OpenFlowSwitch:
             self._unknown = True
             self._counts["connected"] += 1
             if self._plan is not None:
-                await self._send(session, self._still_valid())
+                self._counts["rules_reinstalled"] += (await self._send(session, self._plan)).changed
             self._ready.set()
         logger.info("OpenFlow: switch %016x is ready", features.datapath_id)
-
-    def _still_valid(self) -> Plan:
-        """The last plan if its lease has not run out, else an empty one."""
-        age = self._clock.monotonic_ns() - self._plan_ns
-        if self._plan is not None and age < self._terms.lease * NANOSECONDS:
-            return self._plan
-        users = len(self._layout.user_ports)
-        return Plan(0, (-1,) * users, ())
 
     def _event(self, message: said.Message) -> None:
         match message:
