@@ -289,6 +289,22 @@ def test_a_port_that_goes_down_takes_its_channel_with_it(tmp_path: Path) -> None
     tell(tmp_path, story)
 
 
+def test_a_port_that_is_gone_on_the_reconnect_gets_no_rule(tmp_path: Path) -> None:
+    """Of two users the one whose channel is still there gets its rule back."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+        await fake.disconnect()
+        await until(lambda: not actuator.healthy())
+        fake.ports = tuple(port for port in PORTS if port != 103)
+        await fake.connect()
+        await until(actuator.healthy)
+        assert actuator.down() == {2}
+        assert outputs(fake) == {2: 101}
+
+    tell(tmp_path, story)
+
+
 def test_another_switch_is_not_taken_for_ours(tmp_path: Path) -> None:
     """The first switch stays, the stranger is closed and counted."""
 

@@ -26,7 +26,7 @@ from tacan.controller.messages import (
 from tacan.controller.metrics import Metrics
 from tacan.controller.ports import NANOSECONDS, Actuator, Clock, Sensor
 from tacan.controller.records import decision_record, plain_record
-from tacan.controller.rules import Layout, make_plan, withdrawn
+from tacan.controller.rules import Layout, make_plan, withdrawn, without
 from tacan.errors import UserError
 from tacan.observation import Observation
 
@@ -270,6 +270,11 @@ class ControlLoop:
             self._unlogged = 0
 
     async def _actuate(self, plan: Plan) -> None:
+        # a port may go down while the policy thinks, or while its last decision is held
+        wanted, plan = plan, without(plan, self.parts.actuator.down())
+        lost = sorted(set(wanted.channels) - set(plan.channels)) if plan is not wanted else []
+        if lost:
+            self.parts.metrics.events["channels_lost"] += len(lost)
         self._plan = plan
         if self.manner.shadow:
             self._outcome = {"shadow": True}
@@ -285,7 +290,7 @@ class ControlLoop:
             return
         self.troubles.pop("actuator", None)
         self.present = plan.channels
-        self._outcome = _outcome(applied)
+        self._outcome = _outcome(applied) | ({"lost": lost} if lost else {})
 
     async def _close(self) -> None:
         parts = self.parts

@@ -42,3 +42,14 @@ def make_plan(slot: int, channels: Sequence[int], layout: Layout) -> Plan:
 def withdrawn(slot: int, users: int) -> Plan:
     """Nobody transmits."""
     return Plan(slot, (NO_CHANNEL,) * users, ())
+
+
+def without(plan: Plan, down: frozenset[int]) -> Plan:
+    """The same plan, but whoever has one of these channels is silent."""
+    if down.isdisjoint(plan.channels):
+        return plan
+    return Plan(
+        plan.slot,
+        tuple(NO_CHANNEL if channel in down else channel for channel in plan.channels),
+        tuple(rule for rule in plan.rules if rule.channel not in down),
+    )

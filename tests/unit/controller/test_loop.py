@@ -34,6 +34,38 @@ def test_down_and_masked_channels_are_left_out() -> None:
     assert rig.actuator.channels[0] == (0, 2)
 
 
+def test_a_held_plan_loses_the_channel_that_goes_down(tmp_path: Path) -> None:
+    """Channel 0 goes down after the decision: its user is silent, and the log says so."""
+    log = tmp_path / "audit.jsonl"
+    rig = make_rig([[report(0)], [], []], audit=log)
+    really = rig.actuator.apply
+
+    async def apply(plan: Plan) -> Applied:
+        applied = await really(plan)
+        rig.actuator.down_channels = frozenset({0})
+        return applied
+
+    rig.actuator.apply = apply  # type: ignore[method-assign]
+    rig.run()
+    assert rig.actuator.channels == [(0, 1), (-1, 1), (-1, 1), (-1, -1)]
+    assert rig.loop.parts.metrics.events["channels_lost"] == 1
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["before"].get("lost") for line in lines] == [None, None, [0], None]
+
+
+def test_a_channel_that_goes_down_while_the_policy_thinks_is_not_used() -> None:
+    """It was up when the policy was asked for its scores, and is down when they arrive."""
+
+    def answer(_: object) -> np.ndarray:
+        if rig.loop.cycle:  # before the first cycle it is only tried out
+            rig.actuator.down_channels = frozenset({2})
+        return prefers(2, 3)
+
+    rig = make_rig([[report(0)]], lambda: ScriptedPolicy(answer))
+    rig.run()
+    assert rig.actuator.channels[0] == (-1, 3)
+
+
 def test_nan_scores_fall_back_to_greedy_and_are_counted() -> None:
     """The loop goes on with Greedy's channels."""
     rig = make_rig(

@@ -31,7 +31,7 @@ from tacan.controller.actuators.openflow_session import Request, Session, kept_a
 from tacan.controller.address import Address, listen
 from tacan.controller.messages import ActuatorError, Applied, Plan, Rule
 from tacan.controller.ports import NANOSECONDS, Clock
-from tacan.controller.rules import Layout
+from tacan.controller.rules import Layout, without
 from tacan.controller.settings import OpenFlowTarget
 from tacan.errors import UserError
 
@@ -157,7 +157,8 @@ class OpenFlowSwitch:
         whole = self._terms.lease * NANOSECONDS
         # a lease counts from the decision, however late it is sent: whole seconds, rounded up
         left = -((now - decided - whole) // NANOSECONDS)
-        wanted = {rule.user: rule for rule in plan.rules} if left > 0 else {}
+        rules = without(plan, self.down()).rules if left > 0 else ()
+        wanted = {rule.user: rule for rule in rules}
         changed: list[Rule] = []
         renewed: list[Rule] = []
         for user, rule in wanted.items():
