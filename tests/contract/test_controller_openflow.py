@@ -319,6 +319,63 @@ def test_another_switch_is_not_taken_for_ours(tmp_path: Path) -> None:
     tell(tmp_path, story)
 
 
+def test_a_stranger_that_only_said_hello_is_not_believed(tmp_path: Path) -> None:
+    """It says that all ports are down and that a lease ran out: nothing changes."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        plan = make_plan(0, (2, 0), LAYOUT)
+        await actuator.apply(plan)
+        stranger = FakeSwitch(fake.path, PORTS, datapath_id=8, silent=True)
+        stranger.flows = dict(fake.flows)
+        await stranger.connect()
+        for port in LAYOUT.channel_ports:
+            stranger.set_link(port, down=True)
+        stranger.expire(1)
+        await until(lambda: actuator.counts()["failed_connections"])  # it never introduced itself
+        await stranger.disconnect()
+        assert actuator.down() == frozenset()
+        assert (await actuator.apply(plan)).changed == 0
+
+    tell(tmp_path, story)
+
+
+class Hasty(FakeSwitch):
+    """A port goes down while the switch introduces itself, just after it listed its ports."""
+
+    def say(self, *parts: bytes) -> None:
+        super().say(*parts)
+        if parts[0][:2] == bytes((4, MULTIPART + 1)):
+            self.set_link(103, down=True)
+
+
+def test_a_port_that_goes_down_during_the_handshake_is_down(tmp_path: Path) -> None:
+    """The list of ports is older than the news."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        await fake.disconnect()
+        await until(lambda: not actuator.healthy())
+        hasty = Hasty(fake.path, PORTS)
+        await hasty.connect()
+        await until(actuator.healthy)
+        assert actuator.down() == {2}
+        await hasty.disconnect()
+
+    tell(tmp_path, story)
+
+
+def test_only_the_ports_of_channels_are_remembered(tmp_path: Path) -> None:
+    """News of thousands of ports that nobody asked about cost no memory."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        for port in range(1_000, 3_000):
+            fake.set_link(port, down=False)
+        await until(lambda: actuator.counts()["port_changes"] == 2_000)
+        assert actuator._session is not None
+        assert set(actuator._session.usable) == set(LAYOUT.channel_ports)
+
+    tell(tmp_path, story)
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -84,7 +84,7 @@ class OpenFlowSwitch:
         self._busy = asyncio.Lock()
         self._leases: dict[int, _Lease] = {}
         self._unknown = True
-        self._usable: dict[int, bool] = {}
+        self._down = frozenset(range(len(layout.channel_ports)))
         self._epoch = secrets.randbelow(EPOCHS)
         self._bundle = 0
         self._plan: Plan | None = None
@@ -137,8 +137,7 @@ class OpenFlowSwitch:
 
     def down(self) -> frozenset[int]:
         """The channels whose port is missing or whose link is down."""
-        ports = enumerate(self._layout.channel_ports)
-        return frozenset(channel for channel, port in ports if not self._usable.get(port, False))
+        return self._down
 
     async def apply(self, plan: Plan) -> Applied:
         """Send what changed and what must be renewed; return when the switch has confirmed it.
@@ -237,7 +236,8 @@ class OpenFlowSwitch:
         if len(self._serving) >= MOST_CONNECTIONS:
             self._counts["connections_refused"] += 1
             return
-        session = Session(reader, writer, self._terms.timeout, self._event)
+        ports = self._layout.channel_ports
+        session = Session(reader, writer, self._terms.timeout, ports, self._event)
         if task is not None:
             self._serving.add(task)
         try:
@@ -265,7 +265,7 @@ class OpenFlowSwitch:
                 self._serving.discard(task)
 
     async def _welcome(self, session: Session) -> None:
-        features, usable = await session.introduce()
+        features = await session.introduce()
         if self._datapath_id is None:
             self._datapath_id = features.datapath_id
         if features.datapath_id != self._datapath_id:
@@ -277,7 +277,7 @@ class OpenFlowSwitch:
             if self._session is not None:
                 self._session.close()
             self._session = session
-            self._usable = usable
+            self._look_at_ports(session)
             self._epoch = (self._epoch + 1) % EPOCHS
             self._leases.clear()
             self._unknown = True
@@ -287,11 +287,18 @@ class OpenFlowSwitch:
             self._ready.set()
         logger.info("OpenFlow: switch %016x is ready", features.datapath_id)
 
-    def _event(self, message: said.Message) -> None:
+    def _look_at_ports(self, session: Session) -> None:
+        ports = enumerate(self._layout.channel_ports)
+        usable = session.usable
+        self._down = frozenset(channel for channel, port in ports if not usable.get(port, False))
+
+    def _event(self, session: Session, message: said.Message) -> None:
+        if session is not self._session:
+            return  # anybody can say hello: only the switch that we know is believed
         match message:
             case said.PortStatus(port=port, usable=usable):
-                self._usable[port] = usable
                 self._counts["port_changes"] += 1
+                self._look_at_ports(session)
                 channel = self._layout.channel_of(port)
                 if channel >= 0:
                     state = "up" if usable else "down"

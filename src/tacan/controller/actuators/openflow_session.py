@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from tacan.controller.actuators import openflow_codec as codec
@@ -27,20 +27,26 @@ class _Exchange:
 
 
 class Session:
-    """Reads for as long as the connection lives; ``on_event`` gets what nobody asked for."""
+    """Reads for as long as the connection lives; ``on_event`` gets what nobody asked for.
+
+    It knows which of the ``ports`` are usable. Every change of a port is told, so what was told of
+    a port stands whenever the list of all ports arrives: that only says what was never told.
+    """
 
     def __init__(
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         timeout: float,
-        on_event: Callable[[said.Message], None],
+        ports: Collection[int],
+        on_event: Callable[[Session, said.Message], None],
     ) -> None:
         self._reader, self._writer = reader, writer
         self._timeout = timeout
+        self._ports = frozenset(ports)
         self._on_event = on_event
         self._pending: dict[int, _Exchange] = {}
-        self._ports: list[tuple[int, bool]] = []
+        self.usable: dict[int, bool] = {}
         self.encoder = codec.Encoder()
         self.in_charge = False
         self.closed = False
@@ -53,15 +59,14 @@ class Session:
         if not isinstance(first, said.Hello):
             raise said.CodecError("the first message is not a hello")
 
-    async def introduce(self) -> tuple[said.Features, dict[int, bool]]:
+    async def introduce(self) -> said.Features:
         """Which switch it is, and which of its ports are usable: questions that change nothing."""
         requests = (self.encoder.features_request(), self.encoder.port_list_request())
-        self._ports.clear()
         replies = await self.exchange(requests, [xid for xid, _ in requests])
         features = replies[requests[0][0]]
         if not isinstance(features, said.Features):
             raise said.CodecError("no features in the answer to a features request")
-        return features, dict(self._ports)
+        return features
 
     async def take_charge(self) -> None:
         """Take the master's role: no other controller writes from now on."""
@@ -141,20 +146,24 @@ class Session:
         if isinstance(message, said.EchoRequest):
             self._writer.write(self.encoder.echo_reply(message))
             return
+        if isinstance(message, said.PortStatus) and message.port in self._ports:
+            self.usable[message.port] = message.usable
         exchange = self._pending.get(message.xid)
         asked = exchange is not None and not isinstance(
             message, said.PortStatus | said.FlowRemoved | said.Hello
         )
         if exchange is None or not asked:
-            self._on_event(message)
+            self._on_event(self, message)
             return
         if isinstance(message, said.SwitchError):
-            self._on_event(message)
+            self._on_event(self, message)
             if not exchange.done.done():
                 exchange.done.set_exception(ActuatorError(str(message)))
             return
         if isinstance(message, said.PortList):
-            self._ports += message.ports
+            for port, usable in message.ports:
+                if port in self._ports:
+                    self.usable.setdefault(port, usable)
             if message.more:
                 return
         exchange.replies[message.xid] = message
