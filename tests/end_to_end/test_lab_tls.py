@@ -36,7 +36,7 @@ listen = "tls:127.0.0.1:{PORT}"
 certificate = "ours.pem"
 private_key = "ours.key"
 authority = "switch.pem"
-lease_seconds = 1
+lease_seconds = 2
 """
 
 

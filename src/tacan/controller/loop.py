@@ -34,6 +34,7 @@ logger = logging.getLogger("tacan.controller")
 
 UNCHANGED_NS = NANOSECONDS
 """A cycle without news that is like the one before is logged this long after the last line."""
+MICROSECOND = 1e-6
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ class Manner:
     stop_without_audit: bool
     run: str
     """this run's name in the audit log"""
+    hold: float = 0.5
+    """where slots set the pace: seconds after which the last plan is applied again without one"""
 
 
 @dataclass(slots=True)
@@ -128,7 +131,7 @@ class ControlLoop:
         self._sensing = asyncio.current_task()
         try:
             if self.manner.interval is None:
-                return await self.parts.sensor.read(self.manner.silence)
+                return await self.parts.sensor.read(self._patience())
             await self._wait_for_tick(self.manner.interval)
             return await self.parts.sensor.read(0.0)
         except asyncio.CancelledError:
@@ -138,6 +141,16 @@ class ControlLoop:
             return ()
         finally:
             self._sensing = None
+
+    def _patience(self) -> float:
+        """Seconds to wait for a slot's report: until a plan is to be held, or there is silence.
+
+        A microsecond more: it must not be rounded to just before.
+        """
+        now = self.parts.clock.monotonic_ns()
+        hold = self.manner.hold - (now - self.cycle_ns) / NANOSECONDS
+        silence = self.manner.silence - (now - self._heard_ns) / NANOSECONDS
+        return max(0.0, min(hold, silence) if silence > 0.0 else hold) + MICROSECOND
 
     async def _wait_for_tick(self, interval: float) -> None:
         clock, step = self.parts.clock, int(interval * NANOSECONDS)

@@ -172,7 +172,7 @@ class OpenFlowTarget(Settings):
     priority: int = Field(default=100, ge=1, le=65_535)
     lease_seconds: int = Field(default=2, ge=1, le=3_600)
     guard_ms: float = Field(default=6.0, ge=0.0, le=1_000.0)
-    request_ms: Milliseconds = 500.0
+    request_ms: Milliseconds = 300.0
     echo_ms: Milliseconds = 2_000.0
     connect_ms: Milliseconds = 30_000.0
 
@@ -238,14 +238,24 @@ class ControlSettings(Settings):
 
     @field_validator("actuator")
     @classmethod
-    def _lease_outlives_interval(cls, target: Target, info: ValidationInfo) -> Target:
+    def _renewed_in_time(cls, target: Target, info: ValidationInfo) -> Target:
+        """A renewal is due at half of the lease, and travels with the next plan that is applied.
+
+        Plans are applied an interval apart (or a request, if the one before took longer), and a
+        deadline more if the policy is late only this time. The switch must have it one request
+        later, before the other half is over.
+        """
         pace = info.data.get("pace")
         if isinstance(target, OpenFlowTarget) and isinstance(pace, Pace):
-            longest = target.lease_seconds * 500.0
-            if pace.mode == "interval" and pace.interval_ms > longest:
+            longest = max(pace.interval_ms, target.request_ms) + pace.deadline_ms
+            half = target.lease_seconds * 500.0
+            if longest + target.request_ms >= half:
                 raise ValueError(
-                    f"lease_seconds ({target.lease_seconds}) must be at least twice "
-                    f"pace.interval_ms ({pace.interval_ms:g}), or rules die between decisions"
+                    f"half of lease_seconds ({half:g} ms) must exceed the longest time from one "
+                    f"renewal to the next ({longest + target.request_ms:g} ms: the longer of "
+                    f"pace.interval_ms, {pace.interval_ms:g}, and request_ms, "
+                    f"{target.request_ms:g}; plus pace.deadline_ms, {pace.deadline_ms:g}; plus "
+                    "request_ms), or rules die between decisions"
                 )
         return target
 

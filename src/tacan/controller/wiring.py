@@ -142,6 +142,7 @@ def build_controller(
         shadow=safety.shadow,
         stop_without_audit=safety.on_audit_failure == "stop",
         run=secrets.token_hex(8),
+        hold=pace.interval_ms * MILLI,
     )
     loop = ControlLoop(parts, manner)
     return Controller(loop, _health(settings, loop))

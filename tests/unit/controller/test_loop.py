@@ -95,6 +95,28 @@ def test_a_pause_holds_the_plan_and_silence_withdraws_it() -> None:
     assert rig.sources["withdrawn: sensor silent"] == 1
 
 
+def test_where_slots_set_the_pace_a_late_one_does_not_cost_the_lease() -> None:
+    """After the report at 1.0 the plan is held every 0.5 s, and withdrawn after 1.2 s."""
+    rig = make_rig([[report(0)]], silence=1.2, step=0.0)
+    cycles: list[tuple[float, tuple[int, ...]]] = []
+    scripted, really = rig.sensor.read, rig.actuator.apply
+
+    async def read(patience: float) -> Sequence[Report]:
+        if rig.sensor._batches:
+            return await scripted(patience)
+        rig.clock.pass_by(patience)
+        return []
+
+    async def apply(plan: Plan) -> Applied:
+        cycles.append((rig.clock.now_ns / 1e9, plan.channels))
+        return await really(plan)
+
+    rig.sensor.read, rig.actuator.apply = read, apply  # type: ignore[method-assign]
+    rig.run(cycles=4)
+    assert [moment for moment, _ in cycles[:4]] == pytest.approx([1.0, 1.5, 2.0, 2.2], abs=1e-5)
+    assert [channels for _, channels in cycles[:4]] == [(0, 1)] * 3 + [(-1, -1)]
+
+
 def test_silence_can_be_told_to_hold() -> None:
     """With on_silence = hold the plan stays, and health says that nobody senses any more."""
     rig = make_rig([[report(0)], [], []], step=9.0, withdraw=False)

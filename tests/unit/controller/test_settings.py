@@ -51,8 +51,16 @@ OPENFLOW = {"kind": "openflow", "listen": "unix:of.sock"}
         ({"http": {"listen": "tcp:192.0.2.1:80"}}, "is open to other machines"),
         ({"actuator": OPENFLOW | {"listen": "tls:127.0.0.1:6653"}}, "tls needs certificate"),
         (
-            {"actuator": OPENFLOW | {"lease_seconds": 1}, "pace": {"interval_ms": 800.0}},
-            r"lease_seconds \(1\) must be at least twice pace.interval_ms \(800\)",
+            {"actuator": OPENFLOW | {"lease_seconds": 1}},
+            r"half of lease_seconds \(500 ms\) must exceed .* \(900 ms: .*request_ms, 300; plus",
+        ),
+        (
+            {"actuator": OPENFLOW | {"lease_seconds": 1}, "pace": {"mode": "slot"}},
+            "or rules die between decisions",
+        ),
+        (  # 500 + 200 + 300 ms, the half of 2 s exactly: too late
+            {"actuator": OPENFLOW, "pace": {"deadline_ms": 200.0}},
+            r"half of lease_seconds \(1000 ms\) must exceed",
         ),
         (
             {"actuator": {"kind": "wifi", "interfaces": ["a; rm"], "frequencies_mhz": [2412]}},
@@ -107,6 +115,12 @@ def test_what_does_not_fit_the_scenario_is_named(
     settings = validate_settings(GOOD | changes, "x")
     with pytest.raises(UserError, match=sentence):
         build_controller(settings, tmp_path, print)
+
+
+def test_leases_outlive_the_papers_interval_by_default() -> None:
+    """2 s, half a second between decisions, and room for a late policy and a slow switch."""
+    settings = validate_settings(GOOD | {"actuator": OPENFLOW}, "x")
+    assert settings.actuator.kind == "openflow"
 
 
 def test_the_papers_interval_is_the_default() -> None:

@@ -51,7 +51,7 @@ class Terms:
     priority: int = 100
     lease: int = 2
     guard: float = 0.006
-    timeout: float = 0.5
+    timeout: float = 0.3
     echo: float = 2.0
     connect: float = 30.0
 
