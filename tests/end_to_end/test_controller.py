@@ -145,6 +145,29 @@ def test_it_serves_its_pages_and_stops_in_order(tmp_path: Path) -> None:
     assert last["source"] == "withdrawn: controller stops"
 
 
+def test_it_can_be_stopped_while_it_waits_for_its_switch(tmp_path: Path) -> None:
+    """SIGTERM ends it at once and in order, long before the time to connect is over."""
+    text = DRY.format(slots=0, slot_ms=20.0, port=free_port())
+    target = 'kind = "openflow"\nlisten = "unix:of.sock"'
+    (tmp_path / "control.toml").write_text(text.replace('kind = "dry-run"', target))
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tacan", "control", "--config", "control.toml"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        while not (tmp_path / "of.sock").exists() and child.poll() is None:
+            time.sleep(0.02)
+        child.send_signal(signal.SIGTERM)
+        _, complaint = child.communicate(timeout=15)
+    finally:
+        child.kill()
+        child.wait()
+    assert child.returncode == 0, complaint
+    assert list(check_audit(tmp_path / "audit.jsonl").values()) == [1]
+
+
 def test_a_trace_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from tacan.controller.audit import AuditError, AuditLog
 from tacan.controller.choice import Chooser
@@ -35,6 +36,11 @@ logger = logging.getLogger("tacan.controller")
 UNCHANGED_NS = NANOSECONDS
 """A cycle without news that is like the one before is logged this long after the last line."""
 MICROSECOND = 1e-6
+Outcome = TypeVar("Outcome")
+
+
+class _Stopped(Exception):  # noqa: N818 - not an error: somebody asked for it
+    """``stop`` was called."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ class ControlLoop:
         self._logged: object = None
         self._unlogged = 0
         self._stopping = False
-        self._sensing: asyncio.Task[None] | None = None
+        self._waiting: asyncio.Task[Any] | None = None
         self._due_ns = parts.clock.monotonic_ns()
         self._heard_ns = self._due_ns
         self.cycle_ns = self._due_ns
@@ -107,40 +113,42 @@ class ControlLoop:
         try:
             parts.audit.open()
             parts.decider.start()
-            await parts.actuator.start()
-            await parts.sensor.start()
+            await self._unless_stopped(parts.actuator.start())
+            await self._unless_stopped(parts.sensor.start())
             self._due_ns = self._heard_ns = self.cycle_ns = parts.clock.monotonic_ns()
-            while not self._stopping and (cycles is None or self.cycle < cycles):
-                try:
-                    reports = await self._sense()
-                except SensorEnded:
-                    break
-                if self._stopping:
-                    break
-                await self._one_cycle(reports)
+            while cycles is None or self.cycle < cycles:
+                await self._one_cycle(await self._unless_stopped(self._sense()))
+        except (SensorEnded, _Stopped):
+            pass
         finally:
             await self._close()
 
     def stop(self) -> None:
-        """End after the present cycle; wakes the loop if it waits for reports."""
+        """End after the present cycle; wakes the loop if it waits for a switch or for reports."""
         self._stopping = True
-        if self._sensing is not None:
-            self._sensing.cancel()
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    async def _unless_stopped(self, wait: Coroutine[Any, Any, Outcome]) -> Outcome:
+        self._waiting = asyncio.current_task()
+        try:
+            if self._stopping:
+                wait.close()
+                raise _Stopped
+            return await wait
+        except asyncio.CancelledError:
+            if not self._stopping or self._waiting is None:
+                raise
+            self._waiting.uncancel()
+            raise _Stopped from None
+        finally:
+            self._waiting = None
 
     async def _sense(self) -> Sequence[Report]:
-        self._sensing = asyncio.current_task()
-        try:
-            if self.manner.interval is None:
-                return await self.parts.sensor.read(self._patience())
-            await self._wait_for_tick(self.manner.interval)
-            return await self.parts.sensor.read(0.0)
-        except asyncio.CancelledError:
-            if not self._stopping or self._sensing is None:
-                raise
-            self._sensing.uncancel()
-            return ()
-        finally:
-            self._sensing = None
+        if self.manner.interval is None:
+            return await self.parts.sensor.read(self._patience())
+        await self._wait_for_tick(self.manner.interval)
+        return await self.parts.sensor.read(0.0)
 
     def _patience(self) -> float:
         """Seconds to wait for a slot's report: until a plan is to be held, or there is silence.

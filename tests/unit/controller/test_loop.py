@@ -1,5 +1,6 @@
 """The cycle: what is applied, withheld, withdrawn and written down."""
 
+import asyncio
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -188,6 +189,23 @@ def test_a_cycle_without_news_does_not_hide_a_fallback() -> None:
     rig = make_rig([[report(0)], []], lambda: ScriptedPolicy(lambda _: np.full((1, 1, 4), np.nan)))
     nan = ["fallback: scores not numbers"]
     assert complaints(rig) == [[], nan, nan]
+
+
+@pytest.mark.parametrize("part", ["actuator", "sensor"])
+def test_a_stop_while_a_part_starts_is_an_orderly_end(part: str, tmp_path: Path) -> None:
+    """No switch connects, or no radio: all is closed, nothing was planned, the log ends."""
+    log = tmp_path / "audit.jsonl"
+    rig = make_rig([[report(0)]], audit=log)
+
+    async def start() -> None:
+        asyncio.get_running_loop().call_soon(rig.loop.stop)
+        await asyncio.Event().wait()
+
+    getattr(rig, part).start = start
+    rig.run()
+    assert rig.actuator.plans == []
+    assert (rig.sensor.stopped, rig.actuator.stopped) == (True, True)
+    assert check_audit(log) == {"test": 1}
 
 
 def test_the_interval_skips_ticks_instead_of_rushing() -> None:
