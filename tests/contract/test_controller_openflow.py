@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import shutil
 import ssl
+import struct
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -12,13 +13,17 @@ import pytest
 from certificates import certificate
 from controller_fakes import FakeClock
 from openflow_fakes import (
+    BUNDLE_CONTROL,
     ECHO_REQUEST,
+    EXPERIMENTER,
     FEATURES,
     FLOW_MOD,
     HELLO,
     MULTIPART,
+    ONF,
     FakeSwitch,
     Flow,
+    message,
 )
 from tacan.controller.actuators.openflow import MARK, OpenFlowSwitch, Terms, build_openflow
 from tacan.controller.address import Address
@@ -190,6 +195,46 @@ def test_a_refused_plan_fails_and_the_connection_is_set_up_anew(tmp_path: Path) 
         await until(lambda: not actuator.healthy())
 
     assert tell(tmp_path, story).counts()["errors"] == 1
+
+
+class Talkative(FakeSwitch):
+    """Says something else with the xid of what it was asked, and carries nothing out."""
+
+    instead = (0, b"")
+
+    def _bundle(self, body: bytes, xid: int, bundle: list[bytes]) -> list[bytes]:
+        del body
+        kind, content = self.instead
+        self.say(message(kind, xid, content))
+        return bundle
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        (10, bytes(24)),  # PACKET_IN: a switch numbers what it says of its own accord as it likes
+        (21, b""),  # the answer to a barrier
+        (EXPERIMENTER, struct.pack("!IIIHH", ONF, BUNDLE_CONTROL, 1, 1, 3)),  # opened, no more
+        (EXPERIMENTER, struct.pack("!IIIHH", ONF, BUNDLE_CONTROL, 1, 7, 3)),  # discarded
+    ],
+)
+def test_only_what_answers_a_request_confirms_it(
+    tmp_path: Path, instead: tuple[int, bytes]
+) -> None:
+    """The right xid on a message of another kind, or of another step of a bundle, is not enough."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        await fake.disconnect()
+        await until(lambda: not actuator.healthy())
+        talkative = Talkative(fake.path, PORTS)
+        talkative.instead = instead
+        await talkative.connect()
+        await until(actuator.healthy)
+        with pytest.raises(ActuatorError, match=r"did not answer in 0\.3 s"):
+            await actuator.apply(make_plan(0, (2, 0), LAYOUT))
+        await talkative.disconnect()
+
+    tell(tmp_path, story)
 
 
 def test_a_silent_switch_does_not_keep_anybody_waiting(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from tacan.controller.actuators import openflow_codec as codec
 from tacan.controller.actuators import openflow_messages as said
-from tacan.controller.actuators.openflow_session import Request, Session, kept_alive
+from tacan.controller.actuators.openflow_session import Awaited, Request, Session, kept_alive
 from tacan.controller.address import Address, listen
 from tacan.controller.messages import ActuatorError, Applied, Plan, Rule
 from tacan.controller.ports import NANOSECONDS, Clock
@@ -218,9 +218,7 @@ class OpenFlowSwitch:
         in_port = self._layout.user_ports[user]
         return session.encoder.delete(cookie=MARK, mask=MARK_MASK, in_port=in_port)
 
-    def _bundled(
-        self, session: Session, messages: list[Request]
-    ) -> tuple[list[Request], list[int]]:
+    def _bundled(self, session: Session, messages: list[Request]) -> tuple[list[Request], Awaited]:
         self._bundle = self._bundle % 0xFFFF_FFFE + 1
         opened = session.encoder.bundle(self._bundle, codec.OPEN)
         inside = [
@@ -228,7 +226,11 @@ class OpenFlowSwitch:
         ]
         committed = session.encoder.bundle(self._bundle, codec.COMMIT)
         barrier = session.encoder.barrier_request()
-        awaited = [opened[0], committed[0], barrier[0]]
+        awaited = {
+            opened[0]: said.BundleOpened,
+            committed[0]: said.BundleCommitted,
+            barrier[0]: said.BarrierReply,
+        }
         return [opened, *inside, committed, barrier], awaited
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

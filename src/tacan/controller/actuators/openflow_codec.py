@@ -13,7 +13,8 @@ from typing import Any
 
 from tacan.controller.actuators.openflow_messages import (
     BarrierReply,
-    BundleReply,
+    BundleCommitted,
+    BundleOpened,
     CodecError,
     EchoReply,
     EchoRequest,
@@ -160,7 +161,12 @@ def _experimenter(data: bytes, xid: int) -> Message:
     if vendor != BUNDLE_EXPERIMENTER or kind != ofproto_v1_3.ONF_ET_BUNDLE_CONTROL:
         return Other(xid)
     _, step, _ = BUNDLE_CONTROL.unpack_from(data, HEADER.size + EXPERIMENTER.size)
-    return BundleReply(xid, step)
+    match step:
+        case ofproto_v1_3.ONF_BCT_OPEN_REPLY:
+            return BundleOpened(xid)
+        case ofproto_v1_3.ONF_BCT_COMMIT_REPLY:
+            return BundleCommitted(xid)
+    return Other(xid)
 
 
 def _steering(in_port: int, output: int, priority: int, cookie: int, lease: int) -> Any:

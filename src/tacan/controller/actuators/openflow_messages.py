@@ -86,11 +86,12 @@ class RoleReply(Message):
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class BundleReply(Message):
-    """A step of a bundle was carried out."""
+class BundleOpened(Message):
+    """The bundle can be filled."""
 
-    step: int
+
+class BundleCommitted(Message):
+    """All of the bundle was carried out at once."""
 
 
 class Other(Message):

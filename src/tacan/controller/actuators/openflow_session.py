@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar, cast
 
 from tacan.controller.actuators import openflow_codec as codec
 from tacan.controller.actuators import openflow_messages as said
@@ -14,14 +15,17 @@ from tacan.controller.messages import ActuatorError
 
 TURN = 64
 NO_GENERATION = 0xFFFF_FFFF_FFFF_FFFF
+Reply = TypeVar("Reply", bound=said.Message)
 Request = tuple[int, bytes]
+Awaited = Mapping[int, type[said.Message]]
+"""What answers each of the xids that are to be answered"""
 
 
 @dataclass(slots=True)
 class _Exchange:
     """Messages sent together, and the replies that are still missing."""
 
-    missing: set[int]
+    missing: dict[int, type[said.Message]]
     done: asyncio.Future[None]
     replies: dict[int, said.Message] = field(default_factory=dict)
 
@@ -61,35 +65,33 @@ class Session:
 
     async def introduce(self) -> said.Features:
         """Which switch it is, and which of its ports are usable: questions that change nothing."""
-        requests = (self.encoder.features_request(), self.encoder.port_list_request())
-        replies = await self.exchange(requests, [xid for xid, _ in requests])
-        features = replies[requests[0][0]]
-        if not isinstance(features, said.Features):
-            raise said.CodecError("no features in the answer to a features request")
+        features = await self._ask(self.encoder.features_request(), said.Features)
+        await self._ask(self.encoder.port_list_request(), said.PortList)
         return features
 
     async def take_charge(self) -> None:
         """Take the master's role: no other controller writes from now on."""
-        role_xid, question = self.encoder.role_question()
-        answers = await self.exchange([(role_xid, question)], [role_xid])
-        role = answers[role_xid]
-        last = role.generation if isinstance(role, said.RoleReply) else NO_GENERATION
+        last = (await self._ask(self.encoder.role_question(), said.RoleReply)).generation
         generation = 1 if last == NO_GENERATION else (last + 1) % NO_GENERATION
-        request = self.encoder.role_request(generation)
-        await self.exchange([request], [request[0]])
+        await self._ask(self.encoder.role_request(generation), said.RoleReply)
         self.in_charge = True
 
-    async def exchange(
-        self, requests: Iterable[Request], awaited: Iterable[int]
-    ) -> dict[int, said.Message]:
-        """Send all in one go; wait until the awaited xids are answered.
+    async def _ask(self, request: Request, kind: type[Reply]) -> Reply:
+        replies = await self.exchange([request], {request[0]: kind})
+        return cast("Reply", replies[request[0]])
 
-        An error that names any of them ends it with an ActuatorError, and so does silence.
+    async def exchange(
+        self, requests: Iterable[Request], awaited: Awaited
+    ) -> dict[int, said.Message]:
+        """Send all in one go; wait until the awaited xids are answered, each by what answers it.
+
+        An error that names any of them ends it with an ActuatorError, and so does silence. What the
+        switch says of its own accord bears any xid: it is no answer though it bears one of these.
         """
         if self.closed:
             raise ActuatorError("the switch is not connected")
         sent = list(requests)
-        exchange = _Exchange(set(awaited), asyncio.get_running_loop().create_future())
+        exchange = _Exchange(dict(awaited), asyncio.get_running_loop().create_future())
         for xid, _ in sent:
             self._pending[xid] = exchange
         try:
@@ -119,9 +121,8 @@ class Session:
         """Ask for a sign of life now and then; close the connection if there is none."""
         while not self.closed:
             await asyncio.sleep(interval)
-            request = self.encoder.echo_request()
             try:
-                await self.exchange([request], [request[0]])
+                await self._ask(self.encoder.echo_request(), said.EchoReply)
             except ActuatorError:
                 self.close()
 
@@ -149,17 +150,16 @@ class Session:
         if isinstance(message, said.PortStatus) and message.port in self._ports:
             self.usable[message.port] = message.usable
         exchange = self._pending.get(message.xid)
-        asked = exchange is not None and not isinstance(
-            message, said.PortStatus | said.FlowRemoved | said.Hello
-        )
-        if exchange is None or not asked:
-            self._on_event(self, message)
+        if exchange is not None and type(message) is exchange.missing.get(message.xid):
+            self._answered(exchange, message)
             return
-        if isinstance(message, said.SwitchError):
-            self._on_event(self, message)
-            if not exchange.done.done():
-                exchange.done.set_exception(ActuatorError(str(message)))
+        self._on_event(self, message)
+        if exchange is None or not isinstance(message, said.SwitchError):
             return
+        if not exchange.done.done():
+            exchange.done.set_exception(ActuatorError(str(message)))
+
+    def _answered(self, exchange: _Exchange, message: said.Message) -> None:
         if isinstance(message, said.PortList):
             for port, usable in message.ports:
                 if port in self._ports:
@@ -167,7 +167,7 @@ class Session:
             if message.more:
                 return
         exchange.replies[message.xid] = message
-        exchange.missing.discard(message.xid)
+        del exchange.missing[message.xid]
         if not exchange.missing and not exchange.done.done():
             exchange.done.set_result(None)
 
