@@ -445,6 +445,20 @@ def test_nonsense_closes_only_its_own_connection(tmp_path: Path, data: bytes) ->
     tell(tmp_path, story)
 
 
+def test_who_asks_without_end_and_reads_nothing_is_cut_off(tmp_path: Path) -> None:
+    """Twelve megabytes of echo requests: answers must not pile up."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        _, writer = await asyncio.open_unix_connection(fake.path)
+        writer.write(message(HELLO, 1))
+        writer.write(message(ECHO_REQUEST, 2, bytes(60_000)) * 200)
+        await until(lambda: actuator.counts()["failed_connections"])
+        writer.close()
+        assert (await actuator.apply(make_plan(0, (2, 0), LAYOUT))).changed == 2
+
+    tell(tmp_path, story, Terms(timeout=5.0))
+
+
 def test_a_switch_that_never_comes_is_said_in_one_sentence(tmp_path: Path) -> None:
     """After the time to connect."""
     actuator = OpenFlowSwitch(

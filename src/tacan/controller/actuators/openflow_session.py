@@ -14,6 +14,8 @@ from tacan.controller.actuators import openflow_messages as said
 from tacan.controller.messages import ActuatorError
 
 TURN = 64
+MOST_UNREAD = 1 << 20
+"""Bytes that may wait to be sent; plans are a few thousand"""
 NO_GENERATION = 0xFFFF_FFFF_FFFF_FFFF
 Reply = TypeVar("Reply", bound=said.Message)
 Request = tuple[int, bytes]
@@ -95,7 +97,7 @@ class Session:
         for xid, _ in sent:
             self._pending[xid] = exchange
         try:
-            self._writer.write(b"".join(data for _, data in sent))
+            self._write(b"".join(data for _, data in sent))
             async with asyncio.timeout(self._timeout):
                 await exchange.done
         except TimeoutError:
@@ -143,9 +145,15 @@ class Session:
         rest = codec.message_length(header) - codec.HEADER.size
         return header + (await self._reader.readexactly(rest) if rest else b"")
 
+    def _write(self, data: bytes) -> None:
+        """Say it, unless too much of what was said before was not read."""
+        if self._writer.transport.get_write_buffer_size() > MOST_UNREAD:
+            raise ActuatorError(f"the switch left {MOST_UNREAD} bytes unread")
+        self._writer.write(data)
+
     def _take(self, message: said.Message) -> None:
         if isinstance(message, said.EchoRequest):
-            self._writer.write(self.encoder.echo_reply(message))
+            self._write(self.encoder.echo_reply(message))
             return
         if isinstance(message, said.PortStatus) and message.port in self._ports:
             self.usable[message.port] = message.usable
