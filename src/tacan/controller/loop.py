@@ -298,6 +298,7 @@ class ControlLoop:
             self.parts.metrics.events["channels_lost"] += len(lost)
         self._plan = plan
         if self.manner.shadow:
+            self.present = plan.channels  # what would have been applied: hysteresis goes by it
             self._outcome = {"shadow": True}
             return
         try:

@@ -88,6 +88,23 @@ def test_shadow_mode_decides_and_logs_but_does_not_act(tmp_path: Path) -> None:
     assert lines[0]["shadow"] is True
 
 
+def test_shadow_mode_decides_as_the_live_controller_would(tmp_path: Path) -> None:
+    """Two channels take turns at being a little better: hysteresis stays, acting or not."""
+
+    def undecided() -> ScriptedPolicy:
+        chances = ([0.1, 0.1, 0.39, 0.41], [0.1, 0.1, 0.41, 0.39])
+        return ScriptedPolicy(lambda seen: np.log([[chances[seen.slot % 2]]]))
+
+    decided: list[list[list[int]]] = []
+    for shadow in (False, True):
+        log = tmp_path / f"{shadow}.jsonl"
+        slots = [[report(slot)] for slot in range(6)]
+        make_rig(slots, undecided, hysteresis=0.1, shadow=shadow, audit=log).run()
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        decided.append([line["decided"] for line in lines[:6]])
+    assert decided[0] == decided[1] == [[2, 3]] * 6
+
+
 def test_a_pause_holds_the_plan_and_silence_withdraws_it() -> None:
     """Without news the plan is renewed for five seconds, then everybody is silent."""
     rig = make_rig([[report(0)], [], [], [report(1, time=9.0)]], step=3.0)
