@@ -45,6 +45,8 @@ class FakeSwitch:
     datapath_id: int = 7
     refuse_commits: bool = False
     silent: bool = False
+    slow: float = 0.0
+    """seconds it takes to list its ports"""
     flows: dict[int, Flow] = field(default_factory=dict)
     seen: list[int] = field(default_factory=list)
     """types of the messages it got"""
@@ -91,6 +93,7 @@ class FakeSwitch:
                     features = struct.pack("!QIBB2xII", self.datapath_id, 0, 1, 0, 0, 0)
                     self.say(message(6, xid, features))
                 case _ if kind == MULTIPART:
+                    await asyncio.sleep(self.slow)
                     half = len(self.ports) // 2
                     for more, some in ((1, self.ports[:half]), (0, self.ports[half:])):
                         head = struct.pack("!HH4x", 13, more)

@@ -6,6 +6,7 @@ import shutil
 import ssl
 import struct
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -443,6 +444,15 @@ def test_nonsense_closes_only_its_own_connection(tmp_path: Path, data: bytes) ->
         assert outputs(fake) == {1: 103, 2: 101}
 
     tell(tmp_path, story)
+
+
+def test_a_switch_may_take_its_time_to_list_its_ports(tmp_path: Path) -> None:
+    """Longer than a plan may take, 0.3 s here: it is accepted, for no lease waits for that."""
+
+    async def story(actuator: OpenFlowSwitch, fake: FakeSwitch, clock: FakeClock) -> None:
+        assert actuator.counts()["connected"] == 1
+
+    tell(tmp_path, story, replace(TERMS, echo=5.0), slow=0.6)
 
 
 def test_who_asks_without_end_and_reads_nothing_is_cut_off(tmp_path: Path) -> None:

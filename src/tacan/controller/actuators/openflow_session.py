@@ -14,6 +14,8 @@ from tacan.controller.actuators import openflow_messages as said
 from tacan.controller.messages import ActuatorError
 
 TURN = 64
+HANDSHAKE = 2.0
+"""Seconds for each step of it: a busy switch lists its ports slowly, and no lease waits for that"""
 MOST_UNREAD = 1 << 20
 """Bytes that may wait to be sent; plans are a few thousand"""
 NO_GENERATION = 0xFFFF_FFFF_FFFF_FFFF
@@ -60,15 +62,15 @@ class Session:
     async def greet(self) -> None:
         """Exchange hellos, the first message of either side."""
         self._writer.write(self.encoder.hello())
-        async with asyncio.timeout(self._timeout):
+        async with asyncio.timeout(HANDSHAKE):
             first = codec.decode(await self._next())
         if not isinstance(first, said.Hello):
             raise said.CodecError("the first message is not a hello")
 
     async def introduce(self) -> said.Features:
         """Which switch it is, and which of its ports are usable: questions that change nothing."""
-        features = await self._ask(self.encoder.features_request(), said.Features)
-        await self._ask(self.encoder.port_list_request(), said.PortList)
+        features = await self._ask(self.encoder.features_request(), said.Features, HANDSHAKE)
+        await self._ask(self.encoder.port_list_request(), said.PortList, HANDSHAKE)
         return features
 
     async def take_charge(self) -> None:
@@ -78,12 +80,14 @@ class Session:
         await self._ask(self.encoder.role_request(generation), said.RoleReply)
         self.in_charge = True
 
-    async def _ask(self, request: Request, kind: type[Reply]) -> Reply:
-        replies = await self.exchange([request], {request[0]: kind})
+    async def _ask(
+        self, request: Request, kind: type[Reply], patience: float | None = None
+    ) -> Reply:
+        replies = await self.exchange([request], {request[0]: kind}, patience)
         return cast("Reply", replies[request[0]])
 
     async def exchange(
-        self, requests: Iterable[Request], awaited: Awaited
+        self, requests: Iterable[Request], awaited: Awaited, patience: float | None = None
     ) -> dict[int, said.Message]:
         """Send all in one go; wait until the awaited xids are answered, each by what answers it.
 
@@ -92,16 +96,17 @@ class Session:
         """
         if self.closed:
             raise ActuatorError("the switch is not connected")
+        patience = self._timeout if patience is None else patience
         sent = list(requests)
         exchange = _Exchange(dict(awaited), asyncio.get_running_loop().create_future())
         for xid, _ in sent:
             self._pending[xid] = exchange
         try:
             self._write(b"".join(data for _, data in sent))
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(patience):
                 await exchange.done
         except TimeoutError:
-            raise ActuatorError(f"the switch did not answer in {self._timeout:g} s") from None
+            raise ActuatorError(f"the switch did not answer in {patience:g} s") from None
         finally:
             for xid, _ in sent:
                 self._pending.pop(xid, None)
