@@ -41,6 +41,13 @@ def first_channels(scenario: Scenario, seed: int) -> FixedPolicy:
     return FixedPolicy(list(range(scenario.channels)))
 
 
+def privileged_in_words(scenario: Scenario, seed: int) -> FixedPolicy:
+    """A factory whose policy says what it may know as a configuration file would."""
+    policy = first_channels(scenario, seed)
+    policy.privilege = "none"  # type: ignore[assignment]
+    return policy
+
+
 def not_a_policy(scenario: Scenario, seed: int) -> str:
     """A factory that returns something else."""
     return "nonsense"

@@ -77,3 +77,10 @@ def test_too_few_usable_channels_are_an_error() -> None:
     scores = np.array([[[1.0, 2.0, 3.0]], [[1.0, -np.inf, np.nan]]])
     with pytest.raises(ValueError, match="row 1: fewer usable channels than users"):
         assign(scores, np.tile(FIXED_LINE, (2, 1)))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 3), (1, 2, 3), (1, 3)])
+def test_scores_that_do_not_fit_the_line_are_an_error(shape: tuple[int, ...]) -> None:
+    """Three users in one row are served by (1, 1, K) or (1, 3, K); compiled code would read on."""
+    with pytest.raises(ValueError, match="cannot serve 1 x 3 users"):
+        assign(np.zeros(shape), FIXED_LINE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -232,7 +233,7 @@ def test_progress_adds_up_to_what_was_announced() -> None:
 
 
 def test_a_failing_policy_stops_the_others() -> None:
-    """Its own error comes out at once; a policy on another thread is not asked to the end."""
+    """Its error comes out at once, named; a policy on another thread is not asked to the end."""
     failed = threading.Event()
 
     class Failing(Witness):
@@ -248,7 +249,7 @@ def test_a_failing_policy_stops_the_others() -> None:
             return super().score(observation, secrets)
 
     plan, slow = Protocol((42,), 20), Slow()
-    with pytest.raises(ArithmeticError, match="the policy failed"):
+    with pytest.raises(UserError, match="'witness': start failed with ArithmeticError: the policy"):
         replay([contender(slow, plan), contender(Failing(), plan)], TINY, plan, "mixed", threads=2)
     assert len(slow.seen) < 20
 
@@ -263,3 +264,63 @@ def test_chunks_shrink_with_the_scenario_and_never_vanish() -> None:
     assert chunk_rows(wide, keep_devices=True, bound=1) == 1
     assert chunk_rows(TINY, keep_devices=False, bound=TWO_ROWS) == 2
     assert chunk_rows(TINY, keep_devices=True, bound=TWO_ROWS) == 2
+
+
+class Answering(Witness):
+    """Answers whatever it was told to, whatever it is asked."""
+
+    def __init__(self, change: Callable[[Scores], object]) -> None:
+        super().__init__()
+        self.change = change
+
+    def score(self, observation: Observation, secrets: Secrets | None = None) -> Scores:
+        return self.change(super().score(observation, secrets))  # type: ignore[return-value]
+
+
+def nothing_usable(scores: Scores) -> Scores:
+    return np.full(scores.shape, np.nan)
+
+
+# TINY has 2 users and 4 channels; three rows are played
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda s: np.repeat(s, 3, axis=1), r"shape \(3, 3, 4\); it must be \(3, 1, 4\) if .*"),
+        (lambda s: s[:1], r"shape \(1, 1, 4\); it must be .*, or \(3, 2, 4\)"),
+        (lambda s: s[..., :2], r"shape \(3, 1, 2\); it must be"),
+        (lambda s: np.concatenate([s, s], axis=2), r"shape \(3, 1, 8\); it must be"),
+        (lambda s: s[:, 0], r"shape \(3, 4\); it must be"),
+        (lambda s: s.astype(complex), r"complex128 of shape \(3, 1, 4\); it must be real numbers"),
+        (lambda s: s.astype(str), r"<U\d+ of shape \(3, 1, 4\); it must be real numbers"),
+        (lambda _: None, "score returned None; it must be real numbers"),
+        (lambda _: [[1.0], [2.0, 3.0]], "score failed with ValueError: setting an array element"),
+        (nothing_usable, "slot 0, row 0: fewer usable channels than users"),
+        (lambda s: s[9], r"score failed with IndexError: .* \(test_replay.py, line \d+\)"),
+    ],
+)
+def test_an_answer_that_is_no_scores_is_one_sentence(
+    change: Callable[[Scores], object], sentence: str
+) -> None:
+    """It names the policy and what came and what would be right; it never becomes a result."""
+    plan = Protocol((42,), 50)
+    with pytest.raises(UserError, match=f"policy 'witness'[:,] .*{sentence}"):
+        replay([contender(Answering(change), plan)], TINY, plan, "mixed")
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.int64, np.bool_])
+def test_scores_of_any_real_type_are_taken(kind: type) -> None:
+    """Ranks as integers serve as well as logits, and a plain list of them too."""
+    plan = Protocol((42,), 50)
+    (whole,) = replay([contender(Witness(), plan)], TINY, plan, "mixed")
+    for change in (lambda s: (s > -2).astype(kind), lambda s: (s > -2).astype(kind).tolist()):
+        (found,) = replay([contender(Answering(change), plan)], TINY, plan, "mixed")
+        assert books(found) == books(whole)
+
+
+def test_a_privilege_that_is_none_is_refused() -> None:
+    """Before anything is played: compared as it stands it would be told secrets, or fail."""
+    with pytest.raises(
+        UserError,
+        match=r"policy 'fakes:privileged_in_words': its privilege is 'none'; it must be one of",
+    ):
+        Contender.build("fakes:privileged_in_words", FIXED, TINY, (42,))

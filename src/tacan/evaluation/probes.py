@@ -103,7 +103,7 @@ def attention_by_rank(
             world = WorldGenerator(scenario).draw(one.keys(scenario), fixed_load(scenario, load))
             ledger = Ledger.opened(world, one.lengths(scenario), one.row_seed(scenario), 1)
             tell = None if progress is None else _each_slot(progress, len(world.keys))
-            play(probe, ServiceOrder.FIXED, world, ledger, on_slot=tell)
+            play(probe, ServiceOrder.FIXED, world, ledger, reference=reference, on_slot=tell)
             rows += [
                 {
                     "policy": reference,

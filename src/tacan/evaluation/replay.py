@@ -16,9 +16,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from tacan.errors import UserError
 from tacan.evaluation.ledger import Ledger
 from tacan.evaluation.perturbations import Perturbation
 from tacan.evaluation.protocol import Protocol, fixed_load
+from tacan.policies import asking
 from tacan.policies.assignment import ServiceOrder, assign, service_order
 from tacan.policies.catalogue import build_policy, is_seeded
 from tacan.policies.policy import Policy
@@ -52,12 +54,12 @@ class Contender:
     ) -> Contender:
         """The policy of a catalogue reference: one for each seed if it is a seeded one."""
         if is_seeded(reference):
-            return Contender(
-                reference, order, {seed: build_policy(reference, scenario, seed) for seed in seeds}
-            )
-        return Contender(
-            reference, order, dict.fromkeys(seeds, build_policy(reference, scenario, seeds[0]))
-        )
+            policies = {seed: build_policy(reference, scenario, seed) for seed in seeds}
+        else:
+            policies = dict.fromkeys(seeds, build_policy(reference, scenario, seeds[0]))
+        for policy in policies.values():
+            asking.check_privilege(policy, reference)
+        return Contender(reference, order, policies)
 
     @property
     def seeded(self) -> bool:
@@ -111,24 +113,27 @@ def play(
     world: World,
     ledger: Ledger,
     *,
+    reference: str,
     perturbation: Perturbation | None = None,
     on_slot: Callable[[], None] | None = None,
 ) -> Ledger:
     """Let a policy play a world to the last slot that counts; its books come back checked."""
     simulator = Simulator(world)
     ends = set(ledger.lengths.tolist())
-    policy.start(world.keys)
+    asking.start(policy, reference, world.keys)
     while simulator.slot < max(ends):
         slot = simulator.slot
         observation = simulator.observe()
         line = service_order(order, observation)
         if perturbation is not None:
             observation = perturbation.observation(observation)
-        scores = policy.score(observation, simulator.reveal(policy.privilege))
+        secrets = simulator.reveal(policy.privilege)
         # one type and layout for every policy and order: the assignment is compiled once
-        channels = assign(
-            np.ascontiguousarray(scores, dtype=np.float64), np.ascontiguousarray(line)
-        )
+        scores = asking.scores_of(policy, reference, observation, secrets)
+        try:
+            channels = assign(scores, np.ascontiguousarray(line))
+        except ValueError as error:
+            raise UserError(f"policy {reference!r}, slot {slot}, {error}") from error
         ledger.record(slot, simulator.step(channels))
         if slot + 1 in ends:
             ledger.close(slot + 1, simulator.queues)
@@ -142,19 +147,17 @@ def play(
 class _Job:
     """A contender's policy of one or all seeds, and the rows of a chunk that it plays."""
 
+    contender: Contender
     policy: Policy
-    order: ServiceOrder
     rows: slice
 
 
 def _jobs(contender: Contender, seeds: npt.NDArray[np.int64]) -> list[_Job]:
     """The jobs of a chunk whose rows belong to these seeds [rows]."""
-    if not contender.seeded:
-        policy = contender.policies[int(seeds[0])]
-        return [_Job(policy, contender.order, slice(0, len(seeds)))]
-    starts = [0, *(np.flatnonzero(np.diff(seeds)) + 1).tolist(), len(seeds)]
+    changes = (np.flatnonzero(np.diff(seeds)) + 1).tolist() if contender.seeded else []
+    starts = [0, *changes, len(seeds)]
     return [
-        _Job(contender.policies[int(seeds[start])], contender.order, slice(start, stop))
+        _Job(contender, contender.policies[int(seeds[start])], slice(start, stop))
         for start, stop in pairwise(starts)
     ]
 
@@ -248,7 +251,13 @@ def _play_all(
             left -= int(playing[slot])
 
         return play(
-            job.policy, job.order, part, ledger, perturbation=perturbation, on_slot=after_slot
+            job.policy,
+            job.contender.order,
+            part,
+            ledger,
+            reference=job.contender.reference,
+            perturbation=perturbation,
+            on_slot=after_slot,
         )
 
     if threads == 1:

@@ -67,6 +67,10 @@ def _choose(scores: Any, order: Any, channels: Any, taken: Any) -> Any:
 
 def assign(scores: Scores, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The best channel left for every user in turn [B, U]; ties go to the lowest index."""
+    rows, users = order.shape
+    if scores.ndim != 3 or scores.shape[:2] not in {(rows, 1), (rows, users)}:
+        # compiled code does not check: it would read what lies beside the array
+        raise ValueError(f"scores of shape {scores.shape} cannot serve {rows} x {users} users")
     channels = np.empty(order.shape, dtype=np.int64)
     failed = _choose(scores, order, channels, np.zeros(scores.shape[-1], dtype=np.bool_))
     if failed >= 0:
