@@ -92,14 +92,20 @@ def rows_of(policy: str, order: str, load: str, perturbation: str | None) -> lis
     return rows
 
 
-def save(folder: Path, stage: str, frame: pl.DataFrame, unavailable: tuple[str, ...] = ()) -> None:
-    """Records of a stage, as a run would leave them."""
+def save(
+    folder: Path,
+    stage: str,
+    frame: pl.DataFrame,
+    unavailable: tuple[str, ...] = (),
+    **inputs: object,
+) -> None:
+    """Records of a stage, as a run would leave them; inputs are the paper's unless given."""
     save_records(
         folder,
         frame,
         Manifest(
             stage=stage,
-            inputs={"seeds": list(SEEDS), "steps": 10_000},
+            inputs={"seeds": list(SEEDS), "steps": 10_000, **inputs},
             command="tacan reproduce",
             version="0.1.0",
             made="2026-01-01T00:00:00+00:00",

@@ -1,8 +1,8 @@
 """Saved records as the tables ask for them; nothing here runs an experiment.
 
-Every number is asked for by what it is of. Records that are missing, damaged or incomplete (a seed
-lost, doubled or foreign, a rate outside 0 to 1) raise a RecordsError, whose sentence the report
-prints in the place of the numbers.
+Every number is asked for by what it is of. Records that are missing, damaged, incomplete (a seed
+lost, doubled or foreign, a rate outside 0 to 1) or of another experiment than those of ``main``
+raise a RecordsError, whose sentence the report prints in the place of the numbers.
 """
 
 from __future__ import annotations
@@ -23,6 +23,18 @@ from tacan.scenario import Scenario
 
 FRACTIONS = frozenset(metric.name for metric in METRICS if metric.unit is Unit.FRACTION)
 FIXED, MIXED = "fixed", "mixed"
+MAIN = "main"
+EXPERIMENT = ("scenario", "seeds", "steps", "code")
+SHARED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("ablation", "mixing", "orders", "ladder"), EXPERIMENT),
+    "attention": ("scenario", "seeds", "code"),
+    "controller": ("scenario", "code"),
+}
+"""The inputs in which a stage must agree with ``main``, whose numbers stand beside its own.
+
+Attention is a mean over slots of its own, the controller decides for the first seed alone, and the
+training curves lie in the policy files: nothing was played for them.
+"""
 
 
 class UnavailableError(RecordsError):
@@ -37,7 +49,7 @@ class Question:
     load: str = MIXED
     order: str = FIXED
     perturbation: str | None = None
-    stage: str = "main"
+    stage: str = MAIN
 
     def __str__(self) -> str:
         kind = f", {self.perturbation}" if self.perturbation else ""
@@ -63,13 +75,43 @@ class Records:
         self.asked.add(stage)
         if stage not in self._stages:
             try:
-                self._stages[stage] = load_records(self.folder, stage)
+                found = load_records(self.folder, stage)
+                self._check_experiment(stage, found[1])
+                self._stages[stage] = found
             except RecordsError as error:
                 self._stages[stage] = error
-        found = self._stages[stage]
-        if isinstance(found, RecordsError):
-            raise found
-        return found
+        kept = self._stages[stage]
+        if isinstance(kept, RecordsError):
+            raise kept
+        return kept
+
+    def _check_experiment(self, stage: str, manifest: Manifest) -> None:
+        """Refuse a stage that was run otherwise than ``main``; without ``main`` nothing is paired.
+
+        A policy that played in both must have been the same one.
+        """
+        shared = SHARED.get(stage, ())
+        if not shared:
+            return
+        try:
+            _, main = self.stage(MAIN)
+        except RecordsError:
+            return
+        theirs, mains = manifest.inputs, main.inputs
+        differing = [(key, theirs.get(key), mains.get(key)) for key in shared]
+        policies, of_main = theirs.get("policies", {}), mains.get("policies", {})
+        differing += [
+            (f"policy {name!r}", digest, of_main[name])
+            for name, digest in policies.items()
+            if name in of_main
+        ]
+        for what, here, there in differing:
+            if here != there:
+                raise RecordsError(
+                    f"records of stage {stage!r} are of {what} {_said(here)}, "
+                    f"those of stage {MAIN!r} of {what} {_said(there)}: "
+                    "run both again with the same options"
+                )
 
     def by_seed(self, question: Question, metric: str) -> dict[int, float]:
         """A metric of every seed, fractions in percent."""
@@ -114,6 +156,10 @@ class Records:
         if frame.is_empty():
             raise RecordsError(f"records of stage {stage!r} hold no rows")
         return recorded_scenario(str(frame["scenario_toml"][0]), self.folder / stage)
+
+
+def _said(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def estimate(values: Iterable[float]) -> Value:

@@ -300,6 +300,49 @@ def test_a_stage_that_was_not_run_is_named(papers_folder: Path) -> None:
     assert table_of(report, "packet_main").broken == ""
 
 
+@pytest.mark.parametrize(
+    ("stage", "inputs", "sentence"),
+    [
+        ("mixing", {"steps": 100}, "are of steps 100, those of stage 'main' of steps 10000"),
+        ("ablation", {"seeds": [42, 123]}, "of seeds 42, 123, those of stage 'main' of seeds 42, "),
+        ("ladder", {"scenario": "persistent"}, "of scenario persistent, those of stage 'main' of"),
+        ("orders", {"code": "changed"}, "of code changed, those of stage 'main' of code None"),
+        ("attention", {"seeds": [42, 123]}, "of seeds 42, 123, those of"),
+        ("controller", {"scenario": "wide"}, "of scenario wide, those of"),
+        ("mixing", {"policies": {"tacan": "other"}}, "of policy 'tacan' other, those of"),
+    ],
+)
+def test_stages_of_different_experiments_are_not_mixed(
+    papers_folder: Path,
+    papers_frames: Frames,
+    save_stage: Saver,
+    stage: str,
+    inputs: dict[str, object],
+    sentence: str,
+) -> None:
+    """Whole records of other slots, seeds, worlds, code or policies than main's are no number."""
+    records = papers_folder / "records"
+    save_stage(records, "main", papers_frames["main"], policies={"tacan": "this", "mlp": "that"})
+    save_stage(records, stage, papers_frames[stage], **inputs)
+    with pytest.raises(RecordsError, match=f"records of stage '{stage}' are of .*"):
+        Records(records).stage(stage)
+    (problem,) = report_of(papers_folder).problems
+    assert sentence in problem
+
+
+def test_stages_may_differ_in_what_they_do_not_depend_on(
+    papers_folder: Path, papers_frames: Frames, save_stage: Saver
+) -> None:
+    """Attention is watched for fewer slots, the controller decides one seed, curves are stored."""
+    records = papers_folder / "records"
+    save_stage(records, "attention", papers_frames["attention"], steps=1_000)
+    save_stage(records, "controller", papers_frames["controller"], seeds=[42], steps=1)
+    save_stage(records, "training", papers_frames["training"], seeds=[42], scenario="wide")
+    report = report_of(papers_folder)
+    assert report.problems == ()
+    assert report.outcomes()[Outcome.MISSING] == 0
+
+
 def test_attention_that_does_not_add_up_is_refused(
     papers_folder: Path, papers_frames: Frames, save_stage: Saver
 ) -> None:
