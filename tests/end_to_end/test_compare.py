@@ -65,6 +65,14 @@ def test_privileged_policies_are_marked(tmp_path: Path) -> None:
     assert "oracle-state is privileged" in (tmp_path / "report.html").read_text()
 
 
+def test_a_metric_without_data_is_a_cell_without_number(tmp_path: Path) -> None:
+    """A single cut episode has no floor of the user gap; the other numbers are there."""
+    printed = compare(tmp_path, "greedy", "random", "--steps", "50")
+    row = next(line for line in printed.splitlines() if line.startswith("  greedy "))
+    assert row.endswith(" no data")
+    assert row.count("±") == 7
+
+
 def test_a_policy_is_not_compared_with_itself(tmp_path: Path) -> None:
     """Two names of the same are one."""
     with pytest.raises(UserError, match="two different policies or more, not greedy"):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tacan.errors import UserError
 from tacan.evaluation.experiments import MLP, TACAN
-from tacan.evaluation.store import RecordsError
 from tacan.reporting.judges import (
     Judge,
     Outcome,
@@ -209,7 +209,7 @@ def judge_claims(records: Records) -> list[Judged]:
         records.asked.clear()
         try:
             outcome, because = judge(records)
-        except RecordsError as error:
+        except UserError as error:
             outcome, because = Outcome.MISSING, str(error)
         stages = tuple(sorted(records.asked))
         judged.append(Judged(source, claim, outcome, because, rule, stages))

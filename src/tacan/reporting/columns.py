@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tacan.evaluation.store import RecordsError
+from tacan.errors import UserError
+from tacan.reporting.figure import Figure, broken_figure
 from tacan.reporting.paper import PaperTable, Quantity, Value, read_paper
-from tacan.reporting.records import Question, Records, UnavailableError
-from tacan.reporting.table import Cell, Row, Table, broken_table
+from tacan.reporting.records import NoDataError, Question, Records, UnavailableError
+from tacan.reporting.table import NO_DATA, Cell, Row, Table, broken_table
 
 METRIC_OF = {
     "assignment": "assignment_success",
@@ -90,25 +91,47 @@ def measured_row(
     *,
     name: str = "",
 ) -> Row:
-    """One policy's cells beside the paper's; a row of "not available" if it did not ship."""
+    """One policy's cells beside the paper's; a cell without a number says why it has none."""
     quantities = read_paper().quantities
-    cells, missing = [], ""
+    cells, missing = [], []
     for found in columns:
         asked = replace(question, load=found.load) if found.load else question
         paper = papers[0].value(papers[1], found.papers or found.quantity) if papers else None
         ours: Value | None = None
+        text = None
         try:
             ours = records.value(asked, found.metric)
         except UnavailableError as error:
-            missing = str(error)
-        cells.append(Cell(quantities[found.quantity], ours, paper))
+            missing.append(str(error))
+            text = NO_DATA if isinstance(error, NoDataError) else None
+        cells.append(Cell(quantities[found.quantity], ours, paper, text))
     strong = question.policy == "tacan"
-    return Row(name or method_name(question.policy), tuple(cells), strong, missing)
+    why = "; ".join(dict.fromkeys(missing))
+    return Row(name or method_name(question.policy), tuple(cells), strong, why)
 
 
 def or_broken(key: str, label: str, title: str, build: Callable[[], Table]) -> Table:
     """A table, or one that says why its records cannot be used."""
     try:
         return build()
-    except RecordsError as error:
-        return broken_table(key, label, title, str(error))
+    except UserError as error:
+        return broken_by(error, key, label, title)
+
+
+def broken_by(error: UserError, key: str, label: str, title: str) -> Table:
+    """A table whose records say this of themselves, and the paper's numbers that go with it."""
+    lost = sum(paper.numbers for paper in read_paper().tables.values() if paper.label == label)
+    return broken_table(key, label, title, str(error), fault=_is_fault(error), lost=lost)
+
+
+def figure_or_broken(key: str, label: str, title: str, build: Callable[[], Figure]) -> Figure:
+    """The same of a figure."""
+    try:
+        return build()
+    except UserError as error:
+        return broken_figure(key, label, title, str(error), fault=_is_fault(error))
+
+
+def _is_fault(error: UserError) -> bool:
+    """Whatever cannot be said of whole records; a policy that was not there can."""
+    return not isinstance(error, UnavailableError)

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 
+from tacan.errors import UserError
 from tacan.evaluation.statistics import sign_test_minimum
-from tacan.evaluation.store import RecordsError
 from tacan.policies.catalogue import list_policies
 from tacan.reporting import page
-from tacan.reporting.columns import Column, column, measured_row, method_name, or_broken
+from tacan.reporting.columns import (
+    Column,
+    broken_by,
+    column,
+    figure_or_broken,
+    measured_row,
+    method_name,
+    or_broken,
+)
 from tacan.reporting.figure import COLOURS, Figure, Series
 from tacan.reporting.page import Section, figure_markup, paragraph, table_markup
 from tacan.reporting.paired_tables import (
@@ -23,9 +32,9 @@ from tacan.reporting.paired_tables import (
     paired_table,
     tests_table,
 )
-from tacan.reporting.records import Question, Records
-from tacan.reporting.report import Report, provenance
-from tacan.reporting.table import Table, broken_table
+from tacan.reporting.records import Question, Records, UnavailableError
+from tacan.reporting.report import Report, problems_of, provenance
+from tacan.reporting.table import Table
 from tacan.simulator.simulator import Privilege
 
 STAGE = "compare"
@@ -76,8 +85,11 @@ def paired_lines(records: Records, policies: Sequence[str], order: str, load: st
     for other in others:
         for gain, name in GAINS.items():
             questions = (_question(first, order, load), _question(other, order, load))
-            claim = gain_by_seed(records, *questions, gain)
-            lines.append(Line(f"{other}: {name}", gain, claim))
+            heading = f"{other}: {name}"
+            try:
+                lines.append(Line(heading, gain, gain_by_seed(records, *questions, gain)))
+            except UnavailableError as error:
+                lines.append(Line(heading, gain, None, str(error)))
     return lines
 
 
@@ -89,8 +101,8 @@ def gains_tables(
     key, title = f"paired_{order}_{load}", f"{policies[0]} against the others: {where}"
     try:
         lines = paired_lines(records, policies, order, load)
-    except RecordsError as error:
-        return (broken_table(key, "", title, str(error)),), []
+    except UserError as error:
+        return (broken_by(error, key, "", title),), []
     corner, note = f"{policies[0]} against", f"Positive: {policies[0]} is better."
     tables = (
         paired_table(key, "", title, corner, lines, note),
@@ -98,9 +110,9 @@ def gains_tables(
             f"tests_{order}_{load}", f"The same differences, tested: {where}", corner, lines
         ),
     )
+    flips = iter(flips_after_holm(lines))
     return tables, [
-        _in_words(policies[0], line, flip)
-        for line, flip in zip(lines, flips_after_holm(lines), strict=True)
+        _in_words(policies[0], line, next(flips) if line.claim else 1.0) for line in lines
     ]
 
 
@@ -180,15 +192,16 @@ def compare_report(
 ) -> Comparison:
     """All tables and figures of a comparison."""
     tables: list[Table] = []
-    figures: list[Figure] = []
-    problems: list[str] = []
-    manifests = []
     words: list[tuple[str, tuple[str, ...]]] = []
-    try:
-        manifests.append(records.stage(STAGE)[1])
-        figures += [loads_figure(records, policies, order, loads) for order in orders]
-    except RecordsError as error:
-        problems.append(str(error))
+    figures = [
+        figure_or_broken(
+            f"access_{order}",
+            "",
+            "Packet-present access by load",
+            partial(loads_figure, records, policies, order, loads),
+        )
+        for order in orders
+    ]
     for order in orders:
         for load in loads:
             tables.append(values_table(records, policies, order, load))
@@ -205,7 +218,7 @@ def compare_report(
                         "pp",
                     )
                 )
-    problems += [table.broken for table in tables if table.broken]
+    manifests, problems = problems_of(records, (STAGE,), (*tables, *figures))
     report = Report(
         title=f"{policies[0]} against {', '.join(policies[1:])}",
         command=command,
@@ -213,7 +226,7 @@ def compare_report(
         figures=tuple(figures),
         claims=(),
         manifests=tuple(manifests),
-        problems=tuple(dict.fromkeys(problems)),
+        problems=problems,
     )
     return Comparison(report, tuple(words), _privileged(policies))
 

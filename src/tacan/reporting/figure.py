@@ -50,6 +50,8 @@ class Figure:
     decimals: int = 2
     unit: str = ""
     broken: str = ""
+    fault: bool = False
+    """whether its own records are missing or damaged; one drawn from a broken table has no own"""
     notes: tuple[str, ...] = field(default=())
 
     def values(self) -> list[float]:
@@ -82,9 +84,9 @@ COLOURS: dict[str, tuple[str, str]] = {
 }
 
 
-def broken_figure(key: str, label: str, title: str, why: str) -> Figure:
-    """A figure whose records are missing or damaged."""
-    return Figure(key, label, title, "", "lines", "", "", (), broken=why)
+def broken_figure(key: str, label: str, title: str, why: str, *, fault: bool = False) -> Figure:
+    """A figure that cannot be drawn, and why."""
+    return Figure(key, label, title, "", "lines", "", "", (), broken=why, fault=fault)
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tacan.errors import UserError
 from tacan.evaluation.experiments import MATCHED, TACAN
-from tacan.evaluation.store import RecordsError
 from tacan.reporting.judges import between, costs, interval_of
 from tacan.reporting.limit_tables import ladder_question
 from tacan.reporting.records import Records, estimate
@@ -91,6 +91,6 @@ def findings(records: Records) -> tuple[str, ...]:
     for find in FINDINGS:
         try:
             sentences.append(find(records))
-        except RecordsError:  # its table says why there are no numbers
+        except UserError:  # its table says why there are no numbers
             continue
     return tuple(sentences)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tacan.errors import UserError
 from tacan.evaluation.experiments import MATCHED, MLP, TACAN
 from tacan.evaluation.statistics import (
     Interval,
@@ -16,12 +17,11 @@ from tacan.evaluation.statistics import (
     holm,
     sign_test_minimum,
 )
-from tacan.evaluation.store import RecordsError
-from tacan.reporting.columns import METRIC_OF, method_name
+from tacan.reporting.columns import METRIC_OF, broken_by, method_name
 from tacan.reporting.figure import Figure, Series, broken_figure
 from tacan.reporting.paper import Quantity, Value, read_paper
 from tacan.reporting.records import Question, Records, UnavailableError
-from tacan.reporting.table import Cell, Row, Table, broken_table
+from tacan.reporting.table import Cell, Row, Table
 
 BOOTSTRAP_SEED = 20
 """Of every bootstrap in a report: the same records give the same intervals."""
@@ -230,10 +230,10 @@ def comparison_tables(records: Records) -> tuple[Table, Table]:
                     lines.append(Line(heading, gain, claim, papers=papers))
                 except UnavailableError as error:
                     lines.append(Line(heading, gain, None, str(error), papers))
-    except RecordsError as error:
+    except UserError as error:
         return (
-            broken_table(paper.key, paper.label, paper.title, str(error)),
-            broken_table("comparison_tests", "", TESTS_TITLE, str(error)),
+            broken_by(error, paper.key, paper.label, paper.title),
+            broken_by(error, "comparison_tests", "", TESTS_TITLE),
         )
     corner, note = "TACAN against", "Positive: TACAN is better."
     return (

@@ -53,6 +53,21 @@ class PaperTable:
         found: Mapping[str, Any] = self.content["rows"].get(row, {})
         return found
 
+    @property
+    def numbers(self) -> int:
+        """How many numbers it prints that ours can be held against.
+
+        A cell is one, with or without its deviation; a paired difference prints six, of which its
+        number of seeds is none. ``text`` names the columns of a table that are words.
+        """
+        cells = [
+            cell
+            for row in self.content.get("rows", {}).values()
+            for column, cell in row.items()
+            if column not in self.content.get("text", ())
+        ]
+        return sum(5 if isinstance(cell, list) and len(cell) == 6 else 1 for cell in cells)
+
     def value(self, row: str, column: str) -> Value | None:
         """A printed cell as a mean over the paper's five seeds, None if it prints none."""
         match self.row(row).get(column):

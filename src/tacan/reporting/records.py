@@ -38,7 +38,11 @@ training curves lie in the policy files: nothing was played for them.
 
 
 class UnavailableError(RecordsError):
-    """The stage is whole, but this policy was not there to be run."""
+    """The stage is whole, but this number is not in it: its policy was not there to be run."""
+
+
+class NoDataError(UnavailableError):
+    """The policy was run, but nothing happened that the metric counts."""
 
 
 @dataclass(frozen=True)
@@ -130,14 +134,21 @@ class Records:
         _check_seeds(seeds, list(manifest.inputs["seeds"]), question)
         scale = 100.0 if is_fraction(metric) else 1.0
         values: dict[int, float] = {}
+        empty: list[int] = []
         for seed, value in zip(seeds, rows[metric].to_list(), strict=True):
-            if value is None or not math.isfinite(value):
-                raise RecordsError(f"{question}, seed {seed}: {metric} has no data")
+            if value is None:
+                empty.append(seed)
+                continue
+            if not math.isfinite(value):
+                raise RecordsError(f"{question}, seed {seed}: {metric} = {value} is no number")
             if is_fraction(metric) and not 0.0 <= value <= 1.0:
                 raise RecordsError(
                     f"{question}, seed {seed}: {metric} = {value:g} is no rate between 0 and 1"
                 )
             values[seed] = scale * value
+        if empty:  # a mean over the other seeds would stand beside means over all of them
+            listed = ", ".join(map(str, empty))
+            raise NoDataError(f"{question}: {metric} has no data in seed {listed}")
         return values
 
     def _explain_absence(self, question: Question, manifest: Manifest) -> None:

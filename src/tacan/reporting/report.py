@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 
+from tacan.errors import UserError
 from tacan.evaluation.files import write_files
 from tacan.evaluation.store import Manifest, RecordsError
 from tacan.reporting.attention import attention_figure
 from tacan.reporting.claims import Judged, judge_claims
+from tacan.reporting.columns import figure_or_broken
 from tacan.reporting.comparison import Verdict
-from tacan.reporting.figure import Figure, broken_figure
+from tacan.reporting.figure import Figure
 from tacan.reporting.figure_files import figure_files
 from tacan.reporting.findings import findings
 from tacan.reporting.input_tables import ablation_table, mixing_figure, mixing_table
@@ -58,7 +61,7 @@ class Report:
     claims: tuple[Judged, ...]
     manifests: tuple[Manifest, ...]
     problems: tuple[str, ...]
-    """one sentence on each stage whose records cannot be used"""
+    """one sentence on each stage, table or figure whose records cannot be used"""
     findings: tuple[str, ...] = ()
     """what the records show beyond the paper, in words"""
     setting: str = ""
@@ -80,13 +83,18 @@ class Report:
         return list(dict.fromkeys(sentences))
 
 
-def _figure(
-    records: Records, key: str, label: str, title: str, build: Callable[[Records], Figure]
-) -> Figure:
-    try:
-        return build(records)
-    except RecordsError as error:
-        return broken_figure(key, label, title, str(error))
+def problems_of(
+    records: Records, stages: Sequence[str], parts: Iterable[Table | Figure]
+) -> tuple[list[Manifest], tuple[str, ...]]:
+    """The manifests of whole stages; and each thing that is wrong with records, once."""
+    manifests, problems = [], []
+    for stage in stages:
+        try:
+            manifests.append(records.stage(stage)[1])
+        except RecordsError as error:
+            problems.append(str(error))
+    problems += [part.broken for part in parts if part.fault]
+    return manifests, tuple(dict.fromkeys(problems))
 
 
 def paper_report(records: Records, command: str) -> Report:
@@ -118,19 +126,18 @@ def paper_report(records: Records, command: str) -> Report:
             compared,
             "pp",
         ),
-        _figure(records, "packet_access_load", "fig:packet_access_load",
-                paper.tables["packet_load"].title, load_figure),
-        _figure(records, "attention_viz", attention.label, attention.title, attention_figure),
-        _figure(records, "amc_mixing", "tab:amc_robustness", "Flattening", mixing_figure),
-        _figure(records, "ladder_figure", "", "The ladder, drawn", ladder_figure),
-        _figure(records, "training_curves", "", "Training curves", training_figure),
+        figure_or_broken("packet_access_load", "fig:packet_access_load",
+                         paper.tables["packet_load"].title, partial(load_figure, records)),
+        figure_or_broken("attention_viz", attention.label, attention.title,
+                         partial(attention_figure, records)),
+        figure_or_broken("amc_mixing", "tab:amc_robustness", "Flattening",
+                         partial(mixing_figure, records)),
+        figure_or_broken("ladder_figure", "", "The ladder, drawn",
+                         partial(ladder_figure, records)),
+        figure_or_broken("training_curves", "", "Training curves",
+                         partial(training_figure, records)),
     )  # fmt: skip
-    manifests, problems = [], []
-    for stage in STAGES:
-        try:
-            manifests.append(records.stage(stage)[1])
-        except RecordsError as error:
-            problems.append(str(error))
+    manifests, problems = problems_of(records, STAGES, (*tables, *figures))
     title, setting = _setting(records)
     return Report(
         title=title,
@@ -139,7 +146,7 @@ def paper_report(records: Records, command: str) -> Report:
         figures=figures,
         claims=tuple(judge_claims(records)),
         manifests=tuple(manifests),
-        problems=tuple(problems),
+        problems=problems,
         findings=findings(records),
         setting=setting,
     )
@@ -149,7 +156,7 @@ def _setting(records: Records) -> tuple[str, str]:
     """A title and a line that say what was played, for another experiment is not the paper's."""
     try:
         scenario, manifest = records.scenario(), records.stage("main")[1]
-    except RecordsError:
+    except UserError:
         return PAPERS_TITLE, ""
     seeds, steps = manifest.inputs["seeds"], manifest.inputs["steps"]
     setting = f"Scenario {scenario.name!r}, {len(seeds)} held-out seeds of {steps:,} slots"

@@ -9,6 +9,7 @@ from tacan.reporting.comparison import Comparison, Verdict, compare_values
 from tacan.reporting.paper import Quantity, Value
 
 NOT_AVAILABLE = "not available"
+NO_DATA = "no data"
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,10 @@ class Table:
     notes: tuple[str, ...] = field(default=())
     broken: str = ""
     """why it cannot be shown; then it has no rows"""
+    fault: bool = False
+    """whether its records are missing or damaged, and not merely without what it shows"""
+    lost: int = 0
+    """how many of the paper's numbers it would hold against ours if it were not broken"""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -122,12 +127,13 @@ class Table:
     def verdicts(self) -> dict[Verdict, int]:
         """How many of the paper's numbers got which verdict."""
         found = [cell.verdict for _, _, cell in self.papers_numbers]
+        found += [Verdict.MISSING] * self.lost
         return {verdict: found.count(verdict) for verdict in Verdict}
 
 
-def broken_table(key: str, label: str, title: str, why: str) -> Table:
-    """A table whose records are missing or damaged: it says so and shows no number."""
-    return Table(key, label, title, "", (), (), broken=why)
+def broken_table(key: str, label: str, title: str, why: str, *, fault: bool, lost: int) -> Table:
+    """A table that cannot be made of its records: it says why and shows no number."""
+    return Table(key, label, title, "", (), (), broken=why, fault=fault, lost=lost)
 
 
 def text_row(heading: str, texts: Sequence[str]) -> Row:

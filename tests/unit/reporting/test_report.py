@@ -264,8 +264,8 @@ def no_rate(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.lit(1.25).alias("packet_access"))
 
 
-def no_data(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.with_columns(pl.lit(None, pl.Float64).alias("packet_access"))
+def no_number(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(pl.lit(float("nan")).alias("packet_access"))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def no_data(frame: pl.DataFrame) -> pl.DataFrame:
         (lost, "seed 2024 lost"),
         (not_asked_for, "seed 42 lost"),
         (no_rate, "is no rate between 0 and 1"),
-        (no_data, "packet_access has no data"),
+        (no_number, "packet_access = nan is no number"),
     ],
 )
 def test_incomplete_records_are_refused_even_if_their_hash_is_right(
@@ -289,7 +289,57 @@ def test_incomplete_records_are_refused_even_if_their_hash_is_right(
     save_stage(papers_folder / "records", "main", change(papers_frames["main"]))
     with pytest.raises(RecordsError, match=sentence):
         Records(papers_folder / "records").by_seed(GREEDY, "packet_access")
-    assert sentence in table_of(report_of(papers_folder), "packet_main").broken
+    report = report_of(papers_folder)
+    assert sentence in table_of(report, "packet_main").broken
+    assert any(sentence in problem for problem in report.problems)
+
+
+def test_what_nothing_happened_for_is_a_cell_and_no_fault(
+    papers_folder: Path, papers_frames: Frames, save_stage: Saver
+) -> None:
+    """Greedy delivered nothing in one seed: its delay says so, every other number stands."""
+    mine = (pl.col("policy") == "greedy") & (pl.col("seed") == 7) & (pl.col("load") == "mixed")
+    quiet = papers_frames["main"].with_columns(
+        pl.when(mine).then(None).otherwise(pl.col("delay_mean")).alias("delay_mean")
+    )
+    save_stage(papers_folder / "records", "main", quiet)
+    report = report_of(papers_folder)
+    row = next(r for r in table_of(report, "packet_main").rows if r.heading == "Greedy")
+    assert [cell.shown for cell in row.cells][:4] == ["91.60 ± 0.32", "89.94 ± 0.57",
+                                                      "30.11 ± 0.00", "no data"]  # fmt: skip
+    assert row.missing == "greedy (fixed, mixed): delay_mean has no data in seed 7"
+    paired = table_of(report, "packet_comparison").rows
+    assert [paired[line].cells[0].shown for line in (0, 1)] == ["2.59 ± 0.10", "not available"]
+    assert report.problems == ()
+
+
+def test_numbers_of_broken_tables_count_as_not_available(papers_folder: Path) -> None:
+    """Each table says how many numbers of the paper are lost with it; the sum stays the paper's."""
+    whole = {table.key: table.verdicts() for table in report_of(papers_folder).tables}
+    total = sum(sum(verdicts.values()) for verdicts in whole.values())
+    for stage in ("main", "training", "controller"):
+        (papers_folder / "records" / f"{stage}.parquet").unlink()
+    report = report_of(papers_folder)
+    for table in report.tables:
+        if table.broken:
+            assert table.lost == sum(whole[table.key].values())
+    assert sum(report.verdicts().values()) == report.verdicts()[Verdict.MISSING] == total
+    assert f"and {total} are not available" in summary_sentence(report)
+
+
+def test_records_of_one_seed_still_make_a_report(
+    papers_folder: Path, papers_frames: Frames, save_stage: Saver
+) -> None:
+    """Nothing can be paired, and this is said where pairs would stand; means are shown."""
+    for stage, frame in papers_frames.items():
+        if "seed" in frame.columns:
+            one = frame.filter(pl.col("seed") == 42)
+            save_stage(papers_folder / "records", stage, one, seeds=[42])
+    report = report_of(papers_folder)
+    assert "needs two seeds or more" in table_of(report, "packet_comparison").broken
+    assert table_of(report, "packet_main").broken == ""
+    (problem,) = report.problems
+    assert problem == table_of(report, "packet_comparison").broken
 
 
 def test_a_stage_that_was_not_run_is_named(papers_folder: Path) -> None:
