@@ -85,3 +85,10 @@ def test_an_unknown_stage_is_refused(tmp_path: Path) -> None:
     """The sentence names the stages that there are."""
     with pytest.raises(UserError, match="stage 'mian' is not known: choose from main, ablation"):
         reproduce(tmp_path, "--stage", "mian")
+
+
+def test_one_seed_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    """Its tables are paired by seed: two are the least."""
+    with pytest.raises(UserError, match="seeds = 1: a paired comparison needs two or more"):
+        reproduce(tmp_path, "--seeds", "1")
+    assert list(tmp_path.iterdir()) == []

@@ -47,10 +47,8 @@ def compare(
     names = protocol.without_repeats(policies)
     if len(names) < 2:
         raise UserError(f"compare needs two different policies or more, not {', '.join(names)}")
-    if seeds < 2:
-        raise UserError(f"seeds = {seeds}: a paired comparison needs two or more")
     chosen = load_scenario(scenario)
-    plan = protocol.Protocol(protocol.evaluation_seeds(seeds), steps)
+    plan = protocol.Protocol(protocol.paired_seeds(seeds), steps)
     loads = protocol.load_names(chosen, load)
     orders = protocol.service_orders(order)
     files.check_folder(out, "--out")

@@ -46,7 +46,7 @@ def reproduce(
             "attention, training, controller, report."
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="How many held-out seeds.")] = 5,
+    seeds: Annotated[int, typer.Option(help="How many held-out seeds, two or more.")] = 5,
     steps: Annotated[int, typer.Option(help="Slots of each seed.")] = 10_000,
     scenario: Annotated[str, typer.Option(help="A shipped name, or a TOML file.")] = "paper",
     threads: Annotated[int | None, typer.Option(min=1, help="Default: all processors.")] = None,
@@ -60,7 +60,7 @@ def reproduce(
 
     start = time.perf_counter()
     chosen = load_scenario(scenario)
-    plan = protocol.Protocol(protocol.evaluation_seeds(seeds), steps)
+    plan = protocol.Protocol(protocol.paired_seeds(seeds), steps)
     files.check_folder(out, "--out")
     command = shlex.join(["tacan", *sys.argv[1:]])
     workers = threads or len(os.sched_getaffinity(0))

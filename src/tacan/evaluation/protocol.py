@@ -34,6 +34,13 @@ def evaluation_seeds(count: int) -> tuple[int, ...]:
     return (*PAPER_SEEDS[:count], *further)
 
 
+def paired_seeds(count: int) -> tuple[int, ...]:
+    """The seeds of a comparison by seed: one seed has no spread, and so no interval."""
+    if count < 2:
+        raise UserError(f"seeds = {count}: a paired comparison needs two or more")
+    return evaluation_seeds(count)
+
+
 @dataclass(frozen=True)
 class Protocol:
     """Matched trajectories: the same seeds, and the same slots of each, for every policy."""
