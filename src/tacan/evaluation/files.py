@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tacan.errors import UserError
@@ -44,3 +44,13 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
     finally:
         for hidden in temporary:
             hidden.unlink(missing_ok=True)
+
+
+def remove_files(paths: Iterable[Path]) -> None:
+    """Remove files; what is not there, or is no file, is left."""
+    try:
+        for path in paths:
+            if path.is_file():
+                path.unlink()
+    except OSError as error:
+        raise UserError(f"cannot remove {error.filename}: {error.strerror}") from error

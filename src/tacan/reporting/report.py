@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from tacan.errors import UserError
-from tacan.evaluation.files import write_files
+from tacan.evaluation.files import remove_files, write_files
 from tacan.evaluation.store import Manifest, RecordsError
 from tacan.reporting.attention import attention_figure
 from tacan.reporting.claims import Judged, judge_claims
@@ -48,6 +49,9 @@ SLOTLESS = {"training", "controller"}
 """Stages that replay no slots."""
 PAGE_NAME = "report.html"
 PAPERS_TITLE = "The paper, reproduced"
+TABLES, FIGURES = "tables", "figures"
+LIST_NAME = "report-files.json"
+"""The tables and figures that the last report of a folder wrote."""
 
 
 @dataclass(frozen=True)
@@ -198,13 +202,31 @@ def against_the_paper(tables: Sequence[Table]) -> str:
 
 
 def write_report(report: Report, folder: Path, markup: str) -> None:
-    """All files of a report, each whole before any gets its name."""
-    files = table_files(report.tables, folder / "tables")
+    """All files of a report, each whole before any gets its name.
+
+    Tables and figures of an earlier report that this one has not are taken away, for they would
+    pass for its own: a figure of numbers that are refused now, or of a load that was not asked for.
+    """
+    files = table_files(report.tables, folder / TABLES)
     for figure in report.figures:
         for kind, content in figure_files(figure).items():
-            files[folder / "figures" / f"{figure.key}.{kind}"] = content
+            files[folder / FIGURES / f"{figure.key}.{kind}"] = content
+    names = sorted(path.relative_to(folder).as_posix() for path in files)
+    earlier = _written_earlier(folder)
+    files[folder / LIST_NAME] = (json.dumps(names, indent=1) + "\n").encode()
     files[folder / PAGE_NAME] = markup.encode()
     write_files(files)
+    remove_files(folder / name for name in earlier.difference(names))
+
+
+def _written_earlier(folder: Path) -> set[str]:
+    """The tables and figures that a report says it wrote into this folder; nothing else."""
+    try:
+        names = json.loads((folder / LIST_NAME).read_text(encoding="utf-8"))
+        paths = [PurePosixPath(name) for name in names]
+    except (OSError, ValueError, TypeError):
+        return set()
+    return {str(path) for path in paths if str(path.parent) in {TABLES, FIGURES}}
 
 
 def provenance(report: Report) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -419,6 +420,34 @@ def test_a_report_leaves_all_its_files(papers_folder: Path) -> None:
     assert len(compared) == sum(report.verdicts().values())
     lines = (papers_folder / "tables" / "against-the-paper.md").read_text().splitlines()
     assert len(lines) - 2 == len(compared)
+
+
+def test_a_report_takes_away_what_an_earlier_one_drew(papers_folder: Path) -> None:
+    """A figure that is refused now does not stay as a picture; what others put there does."""
+    report = report_of(papers_folder)
+    write_report(report, papers_folder, paper_page(report))
+    others = [papers_folder / name for name in ("figures/mine.png", "tables/mine.csv", "notes.md")]
+    for path in others:
+        path.write_text("mine")
+    names = json.loads((papers_folder / "report-files.json").read_text())
+    listed = [*names, "notes.md", "../tables/mine.csv", "figures/../notes.md"]
+    (papers_folder / "report-files.json").write_text(json.dumps(listed))
+    (papers_folder / "records" / "mixing.parquet").unlink()
+    report = report_of(papers_folder)
+    write_report(report, papers_folder, paper_page(report))
+    kept = {path.name for path in (papers_folder / "figures").iterdir()}
+    assert "amc_mixing.png" not in kept
+    assert {"gains.png", "ladder_figure.svg", "mine.png"} <= kept
+    assert all(path.read_text() == "mine" for path in others)
+
+
+def test_a_damaged_list_of_files_takes_nothing_away(papers_folder: Path) -> None:
+    """The report is written as into a folder that has none."""
+    report = report_of(papers_folder)
+    for content in ("{", "3", "[1]"):
+        (papers_folder / "report-files.json").write_text(content)
+        write_report(replace(report, figures=()), papers_folder, paper_page(report))
+    assert (papers_folder / "tables" / "packet_main.md").exists()
 
 
 def test_the_page_needs_no_network(papers_folder: Path) -> None:
