@@ -22,7 +22,7 @@ def controller_stage(scenario: Scenario, protocol: Protocol) -> Stage:
     import polars as pl
 
     from tacan.controller.benchmark import measure_decision_path
-    from tacan.evaluation.experiments import TACAN, available, stage_inputs
+    from tacan.evaluation.experiments import TACAN, available, code_digest, stage_inputs
     from tacan.evaluation.protocol import Protocol
     from tacan.evaluation.stages import Stage
 
@@ -55,6 +55,7 @@ def controller_stage(scenario: Scenario, protocol: Protocol) -> Stage:
         return pl.DataFrame(rows, schema=columns)
 
     inputs = stage_inputs(scenario, first, [TACAN]) | {
+        "controller": code_digest(("controller",)),
         "cycles": CYCLES,
         "machine": [platform.node(), platform.machine(), platform.processor()],
     }

@@ -7,10 +7,11 @@ that does not ship is left out and named, so that whoever reads the records know
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -235,17 +236,28 @@ def stage_inputs(scenario: Scenario, protocol: Protocol, policies: Sequence[str]
 
 
 @cache
-def code_digest() -> str:
-    """A hash of the code that an experiment runs: other code may give other numbers."""
+def code_digest(rooms: tuple[str, ...] = ("simulator", "policies", "evaluation")) -> str:
+    """A hash of the code that an experiment runs: other code may give other numbers.
+
+    The rooms are packages of tacan, with what lies below them.
+    """
     package = resources.files("tacan")
     files = [package / "observation.py", package / "scenario.py"]
-    for room in ("simulator", "policies", "evaluation"):
-        files += [found for found in (package / room).iterdir() if found.name.endswith(".py")]
+    for room in rooms:
+        files += _code_below(package / room)
     found = hashlib.sha256()
     for file in sorted(files, key=str):
         if file.name not in {"statistics.py", "store.py"}:  # they make no rows
             found.update(file.name.encode() + file.read_bytes())
     return found.hexdigest()[:16]
+
+
+def _code_below(folder: Traversable) -> Iterator[Traversable]:
+    for found in folder.iterdir():
+        if found.is_dir():
+            yield from _code_below(found)
+        elif found.name.endswith(".py"):
+            yield found
 
 
 def policy_digest(reference: str) -> str:
