@@ -89,7 +89,10 @@ def attention_by_rank(
     threads: int,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Mean attention of the QoS token by occupancy rank, for every seed and fixed load."""
+    """Mean attention of the QoS token by occupancy rank, for every seed and fixed load.
+
+    It is null if no slot counted, because all lie in the first window.
+    """
     loads = scenario.load.names
 
     def watch(seed: int) -> list[dict[str, Any]]:
@@ -110,7 +113,7 @@ def attention_by_rank(
                     "seed": seed,
                     "load": load,
                     "rank": rank,
-                    "weight": float(total / probe.slots),
+                    "weight": float(total / probe.slots) if probe.slots else None,
                     "slots": probe.slots,
                 }
                 for rank, total in enumerate(probe.sums)

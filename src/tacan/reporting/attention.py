@@ -5,7 +5,7 @@ from __future__ import annotations
 from tacan.evaluation.store import RecordsError
 from tacan.reporting.figure import Figure, Series
 from tacan.reporting.paper import read_paper
-from tacan.reporting.records import Records, UnavailableError
+from tacan.reporting.records import NoDataError, Records, UnavailableError
 
 COLOURS = {"normal": "green", "high": "orange", "extreme": "red"}
 
@@ -19,6 +19,8 @@ def mean_attention(records: Records) -> dict[str, tuple[float, ...]]:
     means = {}
     for load in dict.fromkeys(frame["load"].to_list()):
         rows = frame.filter(frame["load"] == load)
+        if rows["weight"].null_count():
+            raise NoDataError(f"attention at {load} load has no data: no slot after the first ones")
         ranks = sorted(set(rows["rank"].to_list()))
         weights = []
         for rank in ranks:
@@ -29,7 +31,7 @@ def mean_attention(records: Records) -> dict[str, tuple[float, ...]]:
                     f"instead of {expected}; run stage 'attention' again with --fresh"
                 )
             weights.append(sum(of_rank["weight"].to_list()) / len(expected))
-        if abs(sum(weights) - 1.0) > 1e-3:
+        if not abs(sum(weights) - 1.0) <= 1e-3:  # NaN fails this test as well
             raise RecordsError(
                 f"attention at {load} load adds up to {sum(weights):.4f}, not 1; "
                 "run stage 'attention' again with --fresh"

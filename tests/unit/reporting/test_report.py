@@ -404,6 +404,19 @@ def test_attention_that_does_not_add_up_is_refused(
     assert "adds up to 0.4999" in figure.broken
 
 
+def test_attention_without_data_is_no_fault(
+    papers_folder: Path, papers_frames: Frames, save_stage: Saver
+) -> None:
+    """Seeds shorter than the first window: no figure and no verdict, and the rest stands."""
+    none = papers_frames["attention"].with_columns(weight=pl.lit(None, pl.Float64))
+    save_stage(papers_folder / "records", "attention", none)
+    report = report_of(papers_folder)
+    figure = next(f for f in report.figures if f.key == "attention_viz")
+    assert "attention at normal load has no data" in figure.broken
+    assert report.outcomes()[Outcome.MISSING] == 1
+    assert report.problems == ()
+
+
 def test_a_report_leaves_all_its_files(papers_folder: Path) -> None:
     """Tables in three formats, figures in three, one page, and every number of the paper in one."""
     report = report_of(papers_folder)
