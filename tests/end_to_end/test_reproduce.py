@@ -39,7 +39,7 @@ def test_one_command_leaves_records_tables_figures_and_a_page(results: Path) -> 
         assert (results / name).stat().st_size > 0
     assert (results / "report.html").read_text().startswith("<!doctype html>")
     printed = (results / "printed.txt").read_text()
-    assert "Of 19 claims" in printed
+    assert "Of 22 claims" in printed
     assert "reproduced" in printed
     manifest = json.loads((results / "records/main.json").read_text())
     assert manifest["inputs"]["seeds"] == [42, 123]

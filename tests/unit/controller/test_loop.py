@@ -222,7 +222,7 @@ def test_a_stop_while_a_part_starts_is_an_orderly_end(part: str, tmp_path: Path)
     rig.run()
     assert rig.actuator.plans == []
     assert (rig.sensor.stopped, rig.actuator.stopped) == (True, True)
-    assert check_audit(log) == {"test": 1}
+    assert check_audit(log) == AuditFindings(runs={"test": 1}, faults=())
 
 
 def test_the_interval_skips_ticks_instead_of_rushing() -> None:
