@@ -6,7 +6,7 @@ docs/controller.md describes it. Paths are relative to the file's folder.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator
 from pydantic import model_validator as validated
@@ -24,6 +24,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**64)]
 """a word of the random streams' keys"""
 Port = Annotated[int, Field(ge=1, le=65_279)]
 Ports = Annotated[tuple[Port, ...], Field(strict=False)]
+Value = TypeVar("Value", int, str)
 MOST_NAME_BYTES = 255
 
 
@@ -191,6 +192,14 @@ class OpenFlowTarget(Settings):
         return self
 
 
+def _distinct(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Two users on one radio, or two channels on one frequency, would collide by design."""
+    twice = {value for value in values if values.count(value) > 1}
+    if twice:
+        raise ValueError(f"must all differ, and {min(twice)!r} stands there twice")
+    return values
+
+
 class WifiTarget(Settings):
     """Radios whose channel ``iw`` sets: one interface a user, one frequency a channel."""
 
@@ -212,7 +221,12 @@ class WifiTarget(Settings):
         for name in names:
             if not name or len(name) > 15 or not name.replace("-", "").replace("_", "").isalnum():
                 raise ValueError(f"{name!r} is not the name of a network interface")
-        return names
+        return _distinct(names)
+
+    @field_validator("frequencies_mhz")
+    @classmethod
+    def _frequencies(cls, frequencies: tuple[int, ...]) -> tuple[int, ...]:
+        return _distinct(frequencies)
 
 
 Source = Annotated[

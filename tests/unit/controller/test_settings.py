@@ -19,6 +19,7 @@ GOOD: dict[str, Any] = {
     "sensor": {"kind": "simulator"},
     "actuator": {"kind": "dry-run"},
 }
+WIFI = {"kind": "wifi", "interfaces": ["w0"], "frequencies_mhz": [2412]}
 OPENFLOW = {"kind": "openflow", "listen": "unix:of.sock"}
 
 
@@ -65,6 +66,14 @@ OPENFLOW = {"kind": "openflow", "listen": "unix:of.sock"}
         (
             {"actuator": {"kind": "wifi", "interfaces": ["a; rm"], "frequencies_mhz": [2412]}},
             "is not the name of a network interface",
+        ),
+        (
+            {"actuator": WIFI | {"interfaces": ["w0", "w1", "w0"]}},
+            "interfaces .*must all differ, and 'w0' stands there twice",
+        ),
+        (
+            {"actuator": WIFI | {"frequencies_mhz": [2412, 2437, 2412]}},
+            "frequencies_mhz .*must all differ, and 2412 stands there twice",
         ),
         (
             {
