@@ -165,7 +165,7 @@ def test_it_can_be_stopped_while_it_waits_for_its_switch(tmp_path: Path) -> None
         child.kill()
         child.wait()
     assert child.returncode == 0, complaint
-    assert list(check_audit(tmp_path / "audit.jsonl").values()) == [1]
+    assert list(check_audit(tmp_path / "audit.jsonl").runs.values()) == [1]
 
 
 def test_a_trace_is_recorded(

@@ -158,10 +158,9 @@ def test_a_flooded_sensor_costs_no_packet(small_bed: Testbed) -> None:
 
 @pytest.mark.slow
 def test_clocks_that_jump_cost_no_packet(small_bed: Testbed) -> None:
-    """Ours and the radio's, a day back and two forward: stale for a moment, silent never."""
+    """Ours and the radio's, a day back and two forward: no report is dropped, none is missed."""
     outcome = observed(small_bed, "jump_clock")
-    # set back, eight reports in a row look a day old before the new difference is believed
-    assert 1 <= counted(outcome)["stale"] <= 8
+    assert counted(outcome).get("stale", 0) == 0  # time that runs backwards is a clock that was set
     assert "withdrawn: sensor silent" not in outcome.said
     assert outcome.longest_gap < 0.5
     assert outcome.arrived > outcome.sent / 2  # a busy machine begins late
