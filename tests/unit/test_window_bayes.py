@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from fakes import one_device, see
+from tacan.cache_folder import cache_folder
 from tacan.errors import UserError
 from tacan.policies import window_table
-from tacan.policies.table_cache import cache_folder
 from tacan.policies.window_bayes import WindowBayesPolicy, read_window
 from tacan.policies.window_table import push_slot, shrink
 from tacan.scenario import PacketClass, Scenario, load_scenario

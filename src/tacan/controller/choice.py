@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from tacan.controller.messages import NO_CHANNEL, Choice
+from tacan.kernels import njit
 from tacan.observation import Observation
 from tacan.policies.assignment import ServiceOrder, assign, service_order
 from tacan.policies.policy import Scores

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tacan.kernels import njit
 from tacan.scenario import CLASSES, EMPTY
 from tacan.simulator.queues import Queues, SlotFacts
 from tacan.simulator.world import World

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tacan.kernels import njit
 from tacan.observation import Observation
 from tacan.policies.policy import Scores
 from tacan.scenario import CLASSES, EMPTY, PacketClass

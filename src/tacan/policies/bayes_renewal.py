@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tacan.kernels import njit
 from tacan.observation import Observation
 from tacan.policies.load_posterior import to_shares
 from tacan.policies.placement_prior import placement_prior

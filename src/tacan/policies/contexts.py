@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tacan.kernels import njit
 from tacan.observation import Observation, queue_context
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tacan.kernels import njit
 from tacan.observation import Observation
 from tacan.policies.policy import Scores
 from tacan.simulator.simulator import Privilege, Secrets

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from tacan.errors import UserError
+from tacan.kernels import njit
 from tacan.observation import Observation
 from tacan.policies.policy import Scores
 from tacan.scenario import Scenario

@@ -1,4 +1,4 @@
-"""Tables that take a while to make, kept on disk: in $TACAN_CACHE, or the user's cache folder.
+"""Tables that take a while to make, kept on disk (cache_folder.py).
 
 A file is only trusted if it can be read whole and its contents are what its name promises; else
 its table is made anew. A folder that cannot be written costs time, never an answer.
@@ -18,19 +18,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacan.cache_folder import cache_folder
+
 Tables = dict[str, npt.NDArray[Any]]
 """Named arrays."""
 
 log = logging.getLogger("tacan")
-
-
-def cache_folder() -> Path:
-    """Where tables are kept."""
-    chosen = os.environ.get("TACAN_CACHE")
-    if chosen:
-        return Path(chosen)
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "tacan"
 
 
 def load_or_make(

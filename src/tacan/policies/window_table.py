@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tacan.kernels import njit
 from tacan.policies.table_cache import Tables, load_or_make
 from tacan.scenario import Scenario
 from tacan.simulator.streams import Domain, EpisodeKeys

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tacan.kernels import njit
 from tacan.scenario import CLASSES, EMPTY
 from tacan.simulator.reward import slot_reward
 from tacan.simulator.streams import WEYL, WHOLE, Stream, mix, stream_start, to_unit

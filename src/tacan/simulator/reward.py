@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tacan.kernels import njit
 from tacan.scenario import CLASSES, EMPTY, PacketClass, Scenario
 
 URLLC = CLASSES.index(PacketClass.URLLC)

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from tacan.kernels import njit
 from tacan.simulator.streams import WEYL, Stream, mix, stream_start, to_unit
 
 PLACEMENT = np.uint64(Stream.PLACEMENT)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tacan.kernels import njit
 from tacan.scenario import CLASSES, Scenario
 from tacan.simulator.modulation import PosteriorBank, draw_bank, pick_posteriors
 from tacan.simulator.queues import draw_arrivals

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from tacan.kernels import njit
 from tacan.observation import Observation
 from tacan.policies.assignment import ServiceOrder, assign, service_order
 from tacan.simulator.simulator import Simulator
