@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,6 +150,13 @@ def test_privilege_is_only_given_where_it_is_asked_for(reference: str) -> None:
     assert simulator.reveal(policy.privilege) is not None
     with pytest.raises(UserError, match=f"policy '{reference}' ranks by"):
         policy.score(simulator.observe(), None)
+
+
+@pytest.mark.parametrize("privilege", [0, np.int64(0), False])
+def test_a_plain_nothing_is_no_privilege(privilege: Any) -> None:
+    """Privilege is compared by value, so what equals NONE is handed nothing."""
+    simulator = Simulator(world_of("tiny"))
+    assert simulator.reveal(privilege) is None
 
 
 @pytest.mark.parametrize("reference", YARDSTICKS)

@@ -98,6 +98,7 @@ class Simulator:
 
     def reveal(self, privilege: Privilege) -> Secrets | None:
         """The hidden state that an oracle of this privilege may see, None without privilege."""
+        privilege = Privilege(privilege)  # a plain 0 of somebody's policy is no privilege either
         if privilege is Privilege.NONE:
             return None
         remaining = next_occupancy = None
