@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import polars as pl
@@ -123,6 +124,34 @@ def test_files_are_written_all_or_not_at_all(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"first.json", "file"}
 
 
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    """What it points to is replaced, made if need be; nothing is left beside either."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "old.json").write_bytes(b"old")
+    for name in ("old.json", "new.json"):
+        link = tmp_path / f"link-{name}"
+        link.symlink_to(tmp_path / "real" / name)
+        check_writable(link, "--json")
+        write_files({link: b"new"})
+        assert link.is_symlink()
+        assert link.read_bytes() == b"new"
+    assert {path.name for path in (tmp_path / "real").iterdir()} == {"old.json", "new.json"}
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_device_or_a_pipe_is_never_replaced(tmp_path: Path) -> None:
+    """Root could rename a file over /dev/null: refused before the work, and before the rename."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(UserError, match=r"--json .*: is a device or a pipe, not a file"):
+            check_writable(tmp_path / name, "--json")
+        with pytest.raises(UserError, match=r"cannot write .*: is a device or a pipe"):
+            write_files({tmp_path / "a.json": b"new", tmp_path / name: b"new"})
+    assert (tmp_path / "pipe").is_fifo()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_places_that_cannot_be_written_are_refused_beforehand(tmp_path: Path) -> None:
     """A sentence before hours of work, not after them."""
     (tmp_path / "file").write_bytes(b"")
@@ -130,6 +159,9 @@ def test_places_that_cannot_be_written_are_refused_beforehand(tmp_path: Path) ->
         check_writable(tmp_path, "--json")
     with pytest.raises(UserError, match=r"--json .*none does not exist"):
         check_writable(tmp_path / "none" / "a.json", "--json")
+    (tmp_path / "astray").symlink_to(tmp_path / "none" / "a.json")
+    with pytest.raises(UserError, match=r"--json .*astray: the folder .*none does not exist"):
+        check_writable(tmp_path / "astray", "--json")
     with pytest.raises(UserError, match=r"--out .*file is a file, not a folder"):
         check_folder(tmp_path / "file" / "deeper", "--out")
     check_writable(tmp_path / "a.json", "--json")

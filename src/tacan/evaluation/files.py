@@ -6,17 +6,19 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from tacan.destinations import real_file
 from tacan.errors import UserError
 
 
 def check_writable(path: Path, option: str) -> None:
     """Refuse a file that could not be written, before the work whose result it is to hold."""
-    if path.is_dir():
-        raise UserError(f"{option} {path}: is a folder, not a file")
-    if not path.parent.is_dir():
-        raise UserError(f"{option} {path}: the folder {path.parent} does not exist")
-    if not os.access(path.parent, os.W_OK):
-        raise UserError(f"{option} {path}: the folder {path.parent} cannot be written to")
+    folder = path.parent
+    if folder.is_dir():  # else the sentence shows the folder as it was named
+        folder = real_file(path, option).parent
+    if not folder.is_dir():
+        raise UserError(f"{option} {path}: the folder {folder} does not exist")
+    if not os.access(folder, os.W_OK):
+        raise UserError(f"{option} {path}: the folder {folder} cannot be written to")
 
 
 def check_folder(path: Path, option: str) -> None:
@@ -32,7 +34,8 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
     """Write each file under a temporary name first; none gets its name before all are whole."""
     temporary: dict[Path, Path] = {}
     try:
-        for path, content in contents.items():
+        for name, content in contents.items():
+            path = real_file(name, "cannot write")
             path.parent.mkdir(parents=True, exist_ok=True)
             hidden = path.with_name(f".{path.name}.{os.getpid()}.tmp")
             temporary[hidden] = path

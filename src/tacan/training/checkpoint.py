@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from tacan.destinations import real_file
 from tacan.errors import UserError
 
 MAGIC = b"tacan checkpoint 1\n"
@@ -44,6 +45,7 @@ class Checkpoint:
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file whole: to a neighbour, synced, then renamed over the old one."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    path = real_file(path, "cannot write")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:

@@ -9,7 +9,7 @@ import torch
 
 from tacan.errors import UserError
 from tacan.scenario import load_scenario
-from tacan.training.checkpoint import load_checkpoint, save_checkpoint
+from tacan.training.checkpoint import load_checkpoint, replace_file, save_checkpoint
 from tacan.training.learner import TrainingDivergedError
 from tacan.training.run import CHECKPOINT, Run, resume_run, start_run
 from tacan.training.settings import load_settings
@@ -138,3 +138,15 @@ def test_impossible_settings_are_refused(changes: dict[str, object], complaint: 
     """One sentence names the key and the value."""
     with pytest.raises(UserError, match=complaint):
         load_settings(changes=changes)
+
+
+def test_a_link_in_a_files_place_stays_a_link(tmp_path: Path) -> None:
+    """A policy file is exported through it, and never over a pipe."""
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "real")
+    replace_file(link, b"new")
+    assert link.is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="is a device or a pipe, not a file"):
+        replace_file(tmp_path / "pipe", b"new")
