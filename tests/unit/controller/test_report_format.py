@@ -1,6 +1,7 @@
 """Reports as plain values, and traces."""
 
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -104,11 +105,23 @@ def test_a_trace_that_cannot_be_written_is_named(tmp_path: Path, suffix: str) ->
     path = tmp_path / f"trace{suffix}"
     path.mkdir()
     with (
-        pytest.raises(UserError, match=r"trace\.\w+: cannot be written: Is a directory"),
+        pytest.raises(UserError, match=r"trace\.\w+: is a folder, not a file"),
         TraceWriter(path) as writer,
     ):
         writer.write(report(0))
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_trace_is_renamed_over_files_only(tmp_path: Path) -> None:
+    """A link stays one and its file is replaced; a pipe of that name is refused."""
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
+    with TraceWriter(tmp_path / "link.jsonl") as writer:
+        writer.write(report(0))
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert len((tmp_path / "real.jsonl").read_text().splitlines()) == 1
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(UserError, match=r"trace .*pipe.jsonl: is a device or a pipe, not a file"):
+        TraceWriter(tmp_path / "pipe.jsonl")
 
 
 def test_a_bad_line_is_named_by_its_number(tmp_path: Path) -> None:

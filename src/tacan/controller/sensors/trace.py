@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tacan.controller.messages import FIRST_DECISION, Report, SensorEnded
 from tacan.controller.ports import NANOSECONDS, Clock, Sensor
 from tacan.controller.sensors.report_format import MalformedReport, ReportFormat, plain_report
+from tacan.destinations import real_file
 from tacan.errors import UserError
 from tacan.scenario import Scenario
 
@@ -139,8 +140,8 @@ class TraceWriter:
     def __init__(self, path: Path) -> None:
         if path.suffix not in {".jsonl", ".npz"}:
             raise UserError(f"trace {path}: must end in .jsonl or .npz")
-        self._path = path
-        self._partial = path.with_name(path.name + ".partial")
+        self._path = real_file(path, "trace")
+        self._partial = self._path.with_name(self._path.name + ".partial")
         self._rows: list[Report] = []
         self.reports = 0
 
