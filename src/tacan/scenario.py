@@ -312,7 +312,22 @@ def _read(reference: str, visited: tuple[str, ...] = ()) -> dict[str, Any]:
 
 def load_scenario(reference: str | Path = "paper") -> Scenario:
     """The scenario of a shipped name (``paper``) or of a TOML file."""
-    return validate_scenario(_read(str(reference)), f"scenario {str(reference)!r}")
+    found = validate_scenario(_read(str(reference)), f"scenario {str(reference)!r}")
+    if found.name in shipped_scenarios() and str(reference) != found.name:
+        _check_unchanged(found, str(reference))
+    return found
+
+
+def _check_unchanged(found: Scenario, reference: str) -> None:
+    """Refuse other numbers under a shipped name, which stands for its numbers wherever it is read.
+
+    A whole copy, as ``tacan scenario show`` prints it, may keep the name.
+    """
+    if found.digest() != load_scenario(found.name).digest():
+        raise ScenarioError(
+            f"scenario {reference!r}: name = {found.name!r} is the name of a shipped scenario, "
+            "whose numbers differ: give this one a name of its own"
+        )
 
 
 def scenario_toml(scenario: Scenario) -> str:

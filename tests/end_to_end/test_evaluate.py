@@ -15,6 +15,7 @@ from tacan.errors import UserError
 from tacan.evaluation import replay
 from tacan.evaluation.metrics import metric_names
 from tacan.evaluation.records import read_records
+from tacan.scenario import load_scenario
 
 QUICK = ["--scenario", "tiny", "--steps", "200", "--seeds", "2"]
 PAPER = ["--seeds", "5", "--steps", "10000"]
@@ -34,7 +35,8 @@ def test_json_holds_every_metric_of_every_run(tmp_path: Path) -> None:
     assert len(set(keys)) == len(keys) == 2 * 3 * 4
     assert [key[0] for key in keys] == ["greedy"] * 12 + ["random"] * 12
     for one in content:
-        assert set(one) == {"policy", "order", "scenario", "load", "seeds", "steps", "metrics"}
+        assert " ".join(one) == "policy order scenario scenario_digest load seeds steps metrics"
+        assert one["scenario_digest"] == load_scenario("tiny").digest()
         assert (one["scenario"], one["seeds"], one["steps"]) == ("tiny", [42, 123], 200)
         assert tuple(one["metrics"]) == metric_names(2)
         for summary in one["metrics"].values():

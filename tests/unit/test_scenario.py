@@ -60,6 +60,19 @@ def test_a_file_may_extend_a_file_beside_it(tmp_path: Path) -> None:
     assert (scenario.channels, scenario.history, scenario.users) == (9, 2, 2)
 
 
+def test_other_numbers_need_another_name(tmp_path: Path) -> None:
+    """Results are told apart by name: a changed copy of a shipped scenario may not keep its."""
+    file = tmp_path / "mine.toml"
+    for text in ('extends = "paper"\nhistory = 9\n', 'extends = "wide"\nname = "tiny"\n'):
+        file.write_text(text)
+        with pytest.raises(ScenarioError, match="give this one a name of its own"):
+            load_scenario(file)
+    file.write_text('extends = "paper"\nhistory = 9\nname = "mine"\n')
+    assert load_scenario(file).history == 9
+    file.write_text('extends = "paper"\ndescription = "a copy with words of its own"\n')
+    assert load_scenario(file).name == "paper"
+
+
 def test_the_digest_hears_every_number_and_no_words() -> None:
     """Renaming keeps it, so results can be compared; any number changes it."""
     assert PAPER.changed({"name": "mine", "description": "x"}).digest() == PAPER.digest()

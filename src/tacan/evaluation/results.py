@@ -87,6 +87,7 @@ class Result:
             "policy": self.policy,
             "order": self.order,
             "scenario": self.scenario.name,
+            "scenario_digest": self.scenario.digest(),
             "load": self.load,
             "seeds": [found.seed for found in self.seeds],
             "steps": self.steps,
