@@ -288,9 +288,7 @@ def shipped_scenarios() -> list[str]:
 
 
 def _read(reference: str, visited: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The merged content of a scenario given by name or by file."""
-    if reference in visited:
-        raise ScenarioError(f"scenario {reference}: extends itself through {' -> '.join(visited)}")
+    """The merged content of a scenario given by name or by file; ``visited`` files extend it."""
     shipped = resources.files("tacan") / "scenarios" / f"{reference}.toml"
     if reference in shipped_scenarios():
         content = tomllib.loads(shipped.read_text(encoding="utf-8"))
@@ -299,6 +297,11 @@ def _read(reference: str, visited: tuple[str, ...] = ()) -> dict[str, Any]:
         if not path.is_file():
             known = ", ".join(shipped_scenarios())
             raise ScenarioError(f"scenario {reference!r}: neither a file nor one of {known}")
+        real = str(path.resolve())  # one file has many names: ../here/a.toml, a link
+        if real in visited:
+            chain = " -> ".join((*visited, real))
+            raise ScenarioError(f"scenario {reference}: extends itself through {chain}")
+        visited = (*visited, real)
         content = read_toml(path, "scenario file", ScenarioError)
     base = content.pop("extends", None)
     if base is None:
@@ -307,7 +310,7 @@ def _read(reference: str, visited: tuple[str, ...] = ()) -> dict[str, Any]:
         raise ScenarioError(f"scenario file {reference}: extends = {base!r}: must be a name")
     nearby = Path(reference).parent / base
     target = str(nearby) if nearby.is_file() else base
-    return _merged(_read(target, (*visited, reference)), content)
+    return _merged(_read(target, visited), content)
 
 
 def load_scenario(reference: str | Path = "paper") -> Scenario:

@@ -60,6 +60,17 @@ def test_a_file_may_extend_a_file_beside_it(tmp_path: Path) -> None:
     assert (scenario.channels, scenario.history, scenario.users) == (9, 2, 2)
 
 
+def test_a_file_that_extends_itself_by_another_name_is_refused(tmp_path: Path) -> None:
+    """Through the folder above, and through a link: files are compared, not their names."""
+    (tmp_path / "folder").mkdir()
+    file = tmp_path / "folder" / "a.toml"
+    (tmp_path / "folder" / "link.toml").symlink_to(file)
+    for base in ("../folder/a.toml", "link.toml", str(file)):
+        file.write_text(f'extends = "{base}"\nname = "a"\n')
+        with pytest.raises(ScenarioError, match="extends itself through"):
+            load_scenario(file)
+
+
 def test_other_numbers_need_another_name(tmp_path: Path) -> None:
     """Results are told apart by name: a changed copy of a shipped scenario may not keep its."""
     file = tmp_path / "mine.toml"
