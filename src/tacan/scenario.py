@@ -35,10 +35,13 @@ from tacan.errors import UserError
 from tacan.settings_files import error_sentence, read_toml
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
-Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0.0, le=1e12, allow_inf_nan=False)]
+Positive = Annotated[float, Field(ge=1e-12, le=1e12, allow_inf_nan=False)]
+"""Bounded, so that quotients, sums and products of two stay finite and above zero."""
 
 SUM_TOLERANCE = 1e-6
+MOST_LOADS = 100
+"""A load's index is kept in eight bits."""
 
 
 class ScenarioError(UserError):
@@ -73,7 +76,7 @@ def _check_distribution(values: tuple[float, ...], what: str) -> None:
 class Load(Settings):
     """The multiplier on every device's activation rate, drawn once an episode."""
 
-    names: tuple[str, ...] = Field(min_length=1, strict=False)
+    names: tuple[str, ...] = Field(min_length=1, max_length=MOST_LOADS, strict=False)
     multipliers: tuple[Positive, ...] = Field(min_length=1, strict=False)
     probabilities: tuple[Probability, ...] = Field(min_length=1, strict=False)
 
@@ -140,8 +143,8 @@ class Reward(Settings):
 
     collision_penalty: Weight
     deadline_penalty: Weight
-    deadline_slots: int = Field(ge=0)
-    delay_horizon: int = Field(ge=1)
+    deadline_slots: int = Field(ge=0, le=1_000_000)
+    delay_horizon: int = Field(ge=1, le=1_000_000)
     packet_gated: bool
 
 
@@ -337,10 +340,14 @@ def scenario_toml(scenario: Scenario) -> str:
     """A scenario as a complete TOML file, which ``load_scenario`` reads back."""
     lines: list[str] = []
 
+    def plain(value: object) -> str:
+        # the two formats write lists, numbers and strings alike, but for one character
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
     def write(content: Mapping[str, Any], prefix: str) -> None:
         for key, value in content.items():
             if not isinstance(value, Mapping):
-                lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
+                lines.append(f"{key} = {plain(value)}")
         for key, value in content.items():
             if isinstance(value, Mapping):
                 lines.extend(["", f"[{prefix}{key}]"])

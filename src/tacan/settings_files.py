@@ -18,7 +18,7 @@ def read_toml(path: Path, what: str, refuse: type[UserError] = UserError) -> dic
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise refuse(f"{what} {path}: cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # of the format, or a number of thousands of digits
         raise refuse(f"{what} {path}: not valid TOML: {error}") from None
 
 
@@ -30,17 +30,26 @@ def error_sentence(error: ValidationError, where: str, tags: Collection[str] = (
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"] if part not in tags) or "the file"
     more = f" ({error.error_count() - 1} more like this)" if error.error_count() > 1 else ""
+    value, context = first["input"], first.get("ctx", {})
+    shown = "" if isinstance(value, dict | BaseModel) else f" = {value!r}"
     match first["type"]:
         case "extra_forbidden":
-            return f"{where}: {key} is not a known key; remove it or correct its spelling{more}"
+            said = " is not a known key; remove it or correct its spelling"
         case "missing":
-            return f"{where}: {key} is missing{more}"
+            said = " is missing"
         case "union_tag_not_found":
-            return f"{where}: {key}.kind is missing{more}"
+            said = ".kind is missing"
         case "union_tag_invalid":
-            expected = first["ctx"]["expected_tags"]
-            return f"{where}: {key}.kind = {first['ctx']['tag']!r}: must be one of {expected}{more}"
-    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    value = first["input"]
-    shown = "" if isinstance(value, dict | BaseModel) else f" = {value!r}"
-    return f"{where}: {key}{shown}: {message[0].lower()}{message[1:]}{more}"
+            said = f".kind = {context['tag']!r}: must be one of {context['expected_tags']}"
+        case "too_short":
+            said = f" holds {len(value)} values: must hold at least {context['min_length']}"
+        case "too_long":
+            said = f" holds {len(value)} values: must hold at most {context['max_length']}"
+        case "model_type" | "dict_type":
+            said = f"{shown}: must be a table of keys"
+        case "tuple_type":
+            said = f"{shown}: must be a list"
+        case _:
+            message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+            said = f"{shown}: {message[0].lower()}{message[1:]}"
+    return f"{where}: {key}{said}{more}"

@@ -35,6 +35,14 @@ def test_every_shipped_scenario_loads_and_survives_a_round_trip(name: str, tmp_p
     assert scenario.description
 
 
+def test_any_description_survives_a_round_trip(tmp_path: Path) -> None:
+    """Quotes, control characters and all: TOML forbids a bare U+007F, which JSON allows."""
+    words = 'a "b" \\ \t \x00 \x1f \x7f \x80 \u2028 \U0001f4e1'
+    copy = tmp_path / "copy.toml"
+    copy.write_text(scenario_toml(PAPER.changed({"description": words})), encoding="utf-8")
+    assert load_scenario(copy).description == words
+
+
 def test_the_paper_has_its_numbers() -> None:
     """20 channels, 60 devices of 12 / 36 / 12, 4 users, 8 slots of history, 200 of an episode."""
     assert (PAPER.channels, PAPER.devices, PAPER.users) == (20, 60, 4)
@@ -117,6 +125,26 @@ def test_the_digest_hears_every_number_and_no_words() -> None:
         ({"load.names": ["a", "b", "b"]}, "must differ from each other"),
         ({"modulation.schemes": ["BPSK", "QPSK"]}, "must hold 2 numbers, one for each scheme"),
         ({"modulation.templates.idle.shares": [0.5] * 10}, "shares must add up to 1, not 5"),
+        ({"load": 3}, "load = 3: must be a table of keys"),
+        ({"load.names": 3}, "load.names = 3: must be a list"),
+        ({"load.names": []}, "load.names holds 0 values: must hold at least 1"),
+        (
+            {f"load.{key}": [*range(1, 129)] for key in ("names", "multipliers", "probabilities")}
+            | {"load.names": [str(n) for n in range(128)]},
+            "load.names holds 128 values: must hold at most 100",
+        ),
+        (
+            {"load.multipliers": [1e-300, 1.0, 2.0]},
+            "multipliers.0 = 1e-300: should be greater",
+        ),
+        ({"classes.urllc.mean_idle_slots": 1e-320}, "mean_idle_slots = 1e-320: should be greater"),
+        ({"classes.urllc.success_weight": 1e300}, "success_weight = 1e+300: should be less than"),
+        (
+            {"reward.deadline_slots": 10**20},
+            "reward.deadline_slots = 100000000000000000000: ",
+        ),
+        ({"reward.delay_horizon": 10**20}, "reward.delay_horizon = 100000000000000000000: "),
+        ({"reward.delay_horizon": 0}, "reward.delay_horizon = 0: should be greater"),
         ({"colour": "red"}, "colour is not a known key"),
         ({"secondary.colour": "red"}, "secondary.colour is not a known key"),
         ({"secondary.users.colour": "red"}, "secondary.users.colour is not a known key"),
@@ -136,6 +164,7 @@ def test_what_cannot_be_is_refused_by_a_sentence(changes: dict[str, object], sen
     ("text", "sentence"),
     [
         ("channels = [", "not valid TOML"),
+        (f"channels = {'9' * 5_000}", "not valid TOML"),
         ('name = "half"\n', "is missing"),
         ("extends = 3\n", "extends = 3: must be a name"),
         ('extends = "nowhere"\n', "neither a file nor one of paper"),
