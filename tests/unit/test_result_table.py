@@ -56,3 +56,16 @@ def test_a_metric_without_data_is_a_dash() -> None:
     """Not a zero, which would be a result."""
     row = shown([result("greedy", value=None)], 200).splitlines()[5]
     assert row.split() == ["greedy"] + ["-"] * len(HEADLINES)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_names_are_printed_as_they_are(width: int) -> None:
+    """Brackets in a policy's file or a load's name are no markup, in the rows and in the title."""
+    results = [result("run[v2]/p.onnx", "a[/b]"), result("d[/red]/p.onnx", "a[/b]")]
+    text = shown(results, width)
+    assert "run[v2]/p.onnx" in text
+    assert "d[/red]/p.onnx" in text
+    assert "load a[/b]" in text
+    text = shown([*results, result("greedy", "[bold]x")], width)
+    assert "a[/b]" in text
+    assert "[bold]x" in text

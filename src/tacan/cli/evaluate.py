@@ -155,7 +155,7 @@ def _write(results: Sequence[Result], json_file: str | None, out: Path | None) -
 def _progress() -> Progress:
     console = Console(stderr=True)
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         TimeRemainingColumn(),

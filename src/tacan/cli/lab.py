@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from tacan.cli.console import wide_console
@@ -63,21 +64,21 @@ def lab(
         for left in testbed.removed:
             console.print(f"removed what the killed lab {left} had left behind")
         for number, name in enumerate(names, start=1):
-            console.print(f"{name}: {slots} slots of {slot_ms:g} ms ..")
+            console.print(escape(f"{name}: {slots} slots of {slot_ms:g} ms .."))
             run = asyncio.run(run_policy(testbed, settings, name, number))
             results.append((run, compare(run, settings)))
     ledgers = [ledger for _, ledger in results]
     console.print(_accounts(ledgers))
     console.print(_latencies(results))
     for line in _verdict(ledgers):
-        console.print(line)
+        console.print(escape(line))
     if any(ledger.objections() for ledger in ledgers):
         raise typer.Exit(1)
 
 
 def _accounts(ledgers: list[Ledger]) -> Table:
     table = Table(
-        "datagrams", *(one.policy for one in ledgers), title="On the air, and as predicted"
+        "datagrams", *(escape(one.policy) for one in ledgers), title="On the air, and as predicted"
     )
     rows: dict[str, Callable[[Ledger], int]] = {
         "sent": lambda one: one.sent,

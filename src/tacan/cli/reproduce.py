@@ -110,7 +110,7 @@ def run_stages(
                 console.print(f"[yellow]note:[/yellow] {escape(done.note)}", soft_wrap=True)
             if not console.is_terminal:
                 how = "records reused" if done.reused else f"{done.seconds:.1f} s"
-                console.print(f"{found.name}: {found.about}: {how}")
+                console.print(escape(f"{found.name}: {found.about}: {how}"))
 
 
 def _advance(progress: Progress, task: TaskID) -> Advance:
@@ -157,7 +157,7 @@ def _summary(report: Report, console: Console) -> None:
 
 def _progress(console: Console) -> Progress:
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         TimeElapsedColumn(),

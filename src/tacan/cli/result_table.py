@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:  # heavy: whoever has results has loaded it
@@ -42,7 +43,7 @@ def result_table(results: Sequence[Result], width: int) -> Table:
     narrow = sum(widths) + SIDE_BY_SIDE * len(HEADLINES) > width
     common = [f"{key} {names[0]}" for key, names in keys.items() if key not in shown]
     table = Table(
-        title=_title(results[0], common),
+        title=escape(_title(results[0], common)),
         title_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -54,7 +55,7 @@ def result_table(results: Sequence[Result], width: int) -> Table:
     for names, result in zip(zip(*shown.values(), strict=True), results, strict=True):
         between = "\n±" if narrow else " ± "
         cells = [_cell(result, *headline[1:], between) for headline in HEADLINES]
-        table.add_row(*((", ".join(names),) if narrow else names), *cells)
+        table.add_row(*map(escape, (", ".join(names),) if narrow else names), *cells)
     return table
 
 
