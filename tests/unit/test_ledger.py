@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -163,3 +165,17 @@ def test_seeds_can_be_taken_apart_and_batches_put_together() -> None:
     both = Ledger.joined([first, second])
     assert both.slots.tolist() == ledger.slots.tolist()
     assert both.delays.sum() == 3
+
+
+def test_putting_batches_together_takes_no_room_for_each() -> None:
+    """40 batches, each with a place for all 1,000 seeds: added up in one array of that size."""
+    world = quiet_world()
+    parts = [Ledger.opened(world, np.array([1]), np.array([seed]), 1_000) for seed in range(40)]
+    for part in parts:
+        part.delays[part.row_seed[0], 0, URLLC, 1] = 1
+    tracemalloc.start()
+    joined = Ledger.joined(parts)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert joined.delays[:, 0, URLLC, 1].tolist() == [1] * 40 + [0] * 960
+    assert peak < 2 * joined.delays.nbytes

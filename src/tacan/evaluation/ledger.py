@@ -232,7 +232,10 @@ class Ledger:
         arrays = {
             name: np.concatenate([getattr(part, name) for part in parts]) for name in ROW_FIELDS
         }
-        delays = np.sum([part.delays for part in parts], axis=0)
+        delays = np.zeros_like(parts[0].delays)
+        for part in parts:  # only the seeds that it played: the others' pages were never touched
+            seeds = np.unique(part.row_seed)
+            delays[seeds] += part.delays[seeds]
         return Ledger(**arrays, delays=delays, deadline=parts[0].deadline)
 
 
