@@ -239,12 +239,12 @@ class Scenario(Settings):
         """One number of every class [C], in the order of their codes."""
         return np.array([getattr(self.classes[name], field) for name in CLASSES], dtype=np.float64)
 
-    def load_index(self, name: str) -> int:
-        """The position of a load regime by its name."""
+    def load_index(self, name: str, besides: str = "mixed") -> int:
+        """The position of a load regime by its name; ``besides`` is what else could be chosen."""
         if name not in self.load.names:
             raise ScenarioError(
                 f"load {name!r} is not in scenario {self.name!r}: "
-                f"choose mixed, all or one of {', '.join(self.load.names)}"
+                f"choose {besides} or one of {', '.join(self.load.names)}"
             )
         return self.load.names.index(name)
 

@@ -433,6 +433,7 @@ def test_gymnasiums_statistics_wrappers_fit() -> None:
         ([0.0, 1.0], "channels must be whole numbers"),
         ([True, False], "channels must be whole numbers"),
         (None, "channels must be whole numbers"),
+        ([[0], [1, 2]], r"its rows differ in length; must be of shape \(2,\)"),
     ],
 )
 def test_bad_actions_are_refused_and_change_nothing(action: Any, sentence: str) -> None:
@@ -483,6 +484,7 @@ def test_there_is_no_slot_before_the_first_and_after_the_last(kind: type) -> Non
     [
         ({"scenario": "nowhere"}, "'nowhere': neither a file nor one of paper"),
         ({"load": "calm"}, "load 'calm' is not in scenario 'tiny'"),
+        ({"load": "all"}, "load 'all' is not in scenario 'tiny': choose mixed or one of normal"),
         ({"domain": "live"}, "domain 'live': must be one of training, evaluation"),
         ({"render_mode": "human"}, "render_mode 'human': must be 'rgb_array'"),
     ],
@@ -505,6 +507,8 @@ def test_bad_arguments_are_refused(kind: type, arguments: dict[str, str], senten
         ({"options": {"laod": "high"}}, "option 'laod': must be one of load, episode"),
         ({"options": {"load": "calm"}}, "load 'calm' is not in scenario"),
         ({"options": {"episode": -2}}, "option episode = -2: must be a whole number"),
+        ({"options": {"episode": 2**64}}, "option episode = 18446744073709551616: must be a whole"),
+        ({"options": {"episode": True}}, "option episode = True: must be a whole number"),
     ],
 )
 def test_bad_resets_are_refused(arguments: dict[str, Any], sentence: str) -> None:

@@ -110,7 +110,10 @@ def test_the_papers_greedy_is_reproduced() -> None:
         (["greedy", "--seeds", "0"], "seeds = 0: must lie between"),
         (["greedy", "--steps", "0"], "steps = 0: must lie between"),
         (["greedy", "--threads", "0"], "threads = 0: must be at least 1"),
-        (["greedy", "--load", "low"], "load 'low' is not in scenario 'tiny'"),
+        (
+            ["greedy", "--load", "low"],
+            "load 'low' is not in scenario 'tiny': choose mixed, all or one",
+        ),
         (["greedy", "--order", "none"], "order 'none' is not known"),
         (["greedy", "--perturb", "fog"], "perturbation 'fog' is not known"),
         (["greedy", "--scenario", "nowhere"], "scenario 'nowhere': neither a file nor one of"),

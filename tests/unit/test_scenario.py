@@ -193,7 +193,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_a_load_is_found_by_its_name() -> None:
     """An unknown one lists those that can be chosen."""
     assert PAPER.load_index("extreme") == 2
-    with pytest.raises(ScenarioError, match="choose mixed, all or one of normal, high, extreme"):
+    with pytest.raises(ScenarioError, match="choose mixed or one of normal, high, extreme"):
         PAPER.load_index("none")
 
 

@@ -44,17 +44,22 @@ FACTS = (
 FRAMES_PER_SECOND = 10
 
 
-def checked_seed(seed: object) -> int:
-    """A seed as a plain number."""
+def checked_seed(seed: object, what: str = "seed") -> int:
+    """A seed, or the number of an episode, as a plain number."""
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if not whole or not 0 <= int(seed) < SEED_LIMIT:  # type: ignore[call-overload]
-        raise UserError(f"seed {seed!r}: must be a whole number from 0 to 2**63 - 1")
+        raise UserError(f"{what} {seed!r}: must be a whole number from 0 to 2**63 - 1")
     return int(seed)  # type: ignore[call-overload, no-any-return]
 
 
 def checked_channels(action: Any, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
     """An action as channels; the simulator refuses those out of range."""
-    channels = np.asarray(action)
+    try:
+        channels = np.asarray(action)
+    except ValueError:
+        raise UserError(
+            f"action {action!r}: its rows differ in length; must be of shape {shape}"
+        ) from None
     if channels.dtype.kind not in "iu":
         raise UserError(f"action {action!r}: channels must be whole numbers")
     if channels.shape != shape:
@@ -129,8 +134,8 @@ class Episodes:
             raise UserError(f"option {unknown[0]!r}: must be one of {', '.join(OPTIONS)}")
         load = self._load_index(chosen["load"]) if "load" in chosen else self.load
         number = chosen.get("episode")
-        if number is not None and (not isinstance(number, int | np.integer) or number < 0):
-            raise UserError(f"option episode = {number!r}: must be a whole number from 0 on")
+        if number is not None:
+            number = checked_seed(number, "option episode =")
         fresh = [None if seed is None else checked_seed(seed) for seed in seeds]
         for row, seed in enumerate(fresh):
             if seed is not None:
@@ -140,7 +145,7 @@ class Episodes:
             else:
                 self.numbers[row] += 1
             if number is not None:
-                self.numbers[row] = int(number)
+                self.numbers[row] = number
         keys = EpisodeKeys(
             self.domain,
             np.array(self.seeds, dtype=np.uint64),

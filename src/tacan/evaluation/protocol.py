@@ -83,7 +83,7 @@ def load_names(scenario: Scenario, load: str) -> tuple[str, ...]:
     if load == ALL:
         return (MIXED, *scenario.load.names)
     if load != MIXED:
-        scenario.load_index(load)
+        scenario.load_index(load, besides=f"{MIXED}, {ALL}")
     return (load,)
 
 
