@@ -136,6 +136,15 @@ def test_a_metric_is_what_a_hand_computes(name: str) -> None:
     assert seed_metrics(small_ledger())[name] == pytest.approx(EXPECTED[name], abs=1e-12)
 
 
+@pytest.mark.parametrize(("delay", "late"), [(3, 2), (4, 3)])
+def test_a_packet_at_its_deadline_is_in_time(delay: int, late: int) -> None:
+    """The deadline is 3: a delay of 3 instead of 2 changes nothing, a delay of 4 is late."""
+    ledger = small_ledger()
+    ledger.delays[0, 0, URLLC, 2] -= 1
+    ledger.delays[0, 0, URLLC, delay] += 1
+    assert seed_metrics(ledger)["urllc_deadline_miss"] == late / 5
+
+
 def test_metrics_without_data_are_none() -> None:
     """No eMBB packet was ever sent: rates and delays of eMBB say so, its counts are zero."""
     found = seed_metrics(small_ledger())

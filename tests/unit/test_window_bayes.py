@@ -17,8 +17,20 @@ from tacan.policies import window_table
 from tacan.policies.window_bayes import WindowBayesPolicy, read_window
 from tacan.policies.window_table import push_slot, shrink
 from tacan.scenario import PacketClass, Scenario, load_scenario
+from tacan.simulator.streams import Domain, EpisodeKeys
+from tacan.simulator.world import World, WorldGenerator
 
 TINY = load_scenario("tiny")
+
+
+class Trap:
+    """Touches a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.path,)
 
 
 def always_sending() -> Scenario:
@@ -61,6 +73,44 @@ def test_a_pattern_never_seen_takes_the_estimate_without_its_oldest_slot() -> No
 def test_bins_hold_about_equally_many_slots() -> None:
     """Of 1,200 slots spread evenly over totals 0 to 23, each of the 12 bins gets two totals."""
     assert window_table.quantile_bins(np.full(24, 50)).tolist() == [n // 2 for n in range(24)]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[EpisodeKeys]:
+    """The keys that a world is drawn with, draw by draw."""
+    keys: list[EpisodeKeys] = []
+    draw = WorldGenerator.draw
+
+    def recorded(generator: WorldGenerator, of: EpisodeKeys) -> World:
+        keys.append(of)
+        return draw(generator, of)
+
+    monkeypatch.setattr(WorldGenerator, "draw", recorded)
+    monkeypatch.setattr(window_table, "EPISODES", 130)
+    return keys
+
+
+def test_a_table_is_made_from_training_episodes_each_of_a_seed_of_its_own(
+    drawn: list[EpisodeKeys],
+) -> None:
+    """No evaluation's episodes, and no placement that persists for a seed learned by heart."""
+    window_table.estimate(TINY, 2)
+    for keys in drawn:
+        assert keys.domain is Domain.TRAINING
+        assert len(np.unique(keys.seeds)) == 130
+
+
+def test_bins_come_from_many_episodes_however_few_fit_into_memory(
+    drawn: list[EpisodeKeys], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One at a time: the first 100 for the bins, which all would be of one load, then all 130."""
+    whole = window_table.estimate(TINY, 2)
+    drawn.clear()
+    monkeypatch.setattr(window_table, "CHUNK_CELLS", 1)
+    found = window_table.estimate(TINY, 2)
+    seeds = [int(keys.seeds[0]) - window_table.FIRST_SEED for keys in drawn]
+    assert seeds == [*range(100), *range(130)]
+    assert np.abs(found.idle_probability - whole.idle_probability).max() < 0.05
 
 
 def test_the_policy_sees_through_a_regular_pattern() -> None:
@@ -185,6 +235,15 @@ def test_a_damaged_table_is_made_anew_and_said_so(
     assert str(file) in caplog.text
     assert len(file.read_bytes()) == len(intact)
     assert list(cache.iterdir()) == [file]
+
+
+def test_a_table_is_never_read_as_code(cache: Path, tmp_path: Path) -> None:
+    """A pickle that would run on loading, in an archive of the right name, does not run."""
+    see(WindowBayesPolicy(TINY, 3), [[0, 1, 0, 1]])
+    (file,) = cache.iterdir()
+    _with(idle_probability=np.array([Trap(tmp_path / "sprung")], dtype=object))(file)
+    see(WindowBayesPolicy(TINY, 3), [[0, 1, 0, 1]])
+    assert not (tmp_path / "sprung").exists()
 
 
 def test_a_cache_that_cannot_be_written_costs_only_time(

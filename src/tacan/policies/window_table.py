@@ -23,7 +23,7 @@ from tacan.scenario import Scenario
 from tacan.simulator.streams import Domain, EpisodeKeys
 from tacan.simulator.world import World, WorldGenerator
 
-VERSION = 1
+VERSION = 2
 """To be raised when the simulator's traffic or this estimate changes: old files are not read."""
 
 BINS = 12
@@ -35,6 +35,8 @@ CHANNEL_SLOTS = 120_000_000
 """No more than this many are counted (the paper's scenario has 24 million in 6,000 episodes)."""
 FEWEST_EPISODES = 200
 CHUNK_CELLS = 4_000_000
+EPISODES_FOR_BINS = 100
+"""So many, or a whole chunk where it is more, show how full bands get: one has but one load."""
 FIRST_SEED = 7_000_000
 """Every episode has a seed of its own, so that a persistent placement is not learned by heart."""
 
@@ -132,8 +134,9 @@ def estimate(scenario: Scenario, window: int) -> WindowTable:
     one_bin = np.zeros(size, dtype=np.uint8)
     nothing = np.zeros((1, 1 << window), dtype=np.int32)
     chunks = _worlds(scenario, episodes)
-    first = draw(chunks[0])
-    _count(first.occupancy, scenario.history, window, one_bin, totals, nothing, nothing.copy())
+    for chunk in chunks[: -(-EPISODES_FOR_BINS // len(chunks[0]))]:
+        world = draw(chunk)
+        _count(world.occupancy, scenario.history, window, one_bin, totals, nothing, nothing.copy())
     bin_of_total = quantile_bins(totals)
     seen = np.zeros((BINS, 1 << window), dtype=np.int32)
     idle = np.zeros_like(seen)
