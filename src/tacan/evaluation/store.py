@@ -118,12 +118,3 @@ def load_records(folder: Path, stage: str) -> tuple[pl.DataFrame, Manifest]:
             f"records of stage {stage!r}: {frame.height} rows instead of {manifest.rows}; {again}"
         )
     return frame, manifest
-
-
-def are_current(folder: Path, stage: str, inputs: Mapping[str, Any]) -> bool:
-    """Whether whole records of exactly these inputs exist."""
-    try:
-        _, manifest = load_records(folder, stage)
-    except RecordsError:
-        return False
-    return manifest.digest == inputs_digest(inputs)
