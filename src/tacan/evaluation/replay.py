@@ -25,6 +25,7 @@ from tacan.policies.assignment import ServiceOrder, assign, service_order
 from tacan.policies.catalogue import build_policy, is_seeded
 from tacan.policies.policy import Policy
 from tacan.scenario import Scenario
+from tacan.simulator.queues import PACKET
 from tacan.simulator.simulator import Privilege, Simulator
 from tacan.simulator.streams import EpisodeKeys
 from tacan.simulator.world import World, WorldGenerator
@@ -33,7 +34,6 @@ MEMORY_BOUND = 256 * 2**20
 """Bytes that the worlds and queues of one batch may take; what policies keep comes on top."""
 CELL_BYTES = 12
 """Of a world, for every row, slot and channel: 8 kept, 4 while entropies are computed anew."""
-PACKET_BYTES = 5
 
 Progress = Callable[[int], None]
 """Told how many slots of episodes were played since the last call, from any thread."""
@@ -93,7 +93,7 @@ def chunk_rows(scenario: Scenario, *, keep_devices: bool, bound: int = MEMORY_BO
     cells = (scenario.history + scenario.episode_slots) * scenario.channels
     queues = scenario.users * (scenario.episode_slots + scenario.secondary.queue_capacity)
     devices = scenario.episode_slots * scenario.devices * 2 if keep_devices else 0
-    return max(1, bound // (cells * CELL_BYTES + queues * PACKET_BYTES + devices))
+    return max(1, bound // (cells * CELL_BYTES + queues * PACKET.itemsize + devices))
 
 
 def select_rows(world: World, rows: slice) -> World:
