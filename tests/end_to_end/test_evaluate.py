@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tacan.cli import app
+from tacan.cli.threads import worker_threads
 from tacan.errors import UserError
 from tacan.evaluation import replay
 from tacan.evaluation.metrics import metric_names
@@ -130,6 +132,14 @@ def test_bad_values_are_one_sentence_and_write_nothing(
     assert isinstance(shown.exception, UserError)
     assert sentence in str(shown.exception)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_more_threads_than_processors_are_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slip of the finger is no hang; two processors run two threads, and one asked for is one."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    assert [worker_threads(asked) for asked in (None, 1, 2, 100_000_000)] == [2, 1, 2, 2]
+    shown = run("greedy", *QUICK, "--threads", "100000000", "--json", "-")
+    assert shown.stdout == run("greedy", *QUICK, "--json", "-").stdout
 
 
 def test_an_interrupted_run_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,12 +22,12 @@ POLICIES = [RandomPolicy, GreedyPolicy, GreedyMemoryPolicy]
 
 
 def test_the_traffic_of_a_seed_is_the_same_bits() -> None:
-    """Under three policies, in batches of 1, 5 and 12 episodes, with one thread and with two."""
+    """Under three policies, in batches of 1, 5 and 12 episodes, with 1, 2 and too many threads."""
     scenario, episodes = load_scenario("paper"), 12
     expected = [bits(draw_world(scenario, episodes), row) for row in range(episodes)]
     assert len(set(expected)) == episodes
     for policy in POLICIES:
-        for threads in (1, 2):
+        for threads in (1, 2, 100_000_000):
             generator = WorldGenerator(scenario, threads=threads)
             for size in (1, 5, 12):
                 found = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from rich.markup import escape
 
 from tacan.cli.console import wide_console
 from tacan.cli.reproduce import run_stages
+from tacan.cli.threads import worker_threads
 from tacan.errors import UserError
 from tacan.scenario import load_scenario
 
@@ -53,7 +53,7 @@ def compare(
     orders = protocol.service_orders(order)
     files.check_folder(out, "--out")
     command = shlex.join(["tacan", *sys.argv[1:]])
-    workers = threads or len(os.sched_getaffinity(0))
+    workers = worker_threads(threads)
     stage = comparison_stage(
         comparison_plan(names, orders, loads), chosen, plan, command=command, threads=workers
     )

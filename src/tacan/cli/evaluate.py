@@ -17,6 +17,7 @@ from rich.table import Table
 
 from tacan.cli.console import wide_console
 from tacan.cli.result_table import result_table
+from tacan.cli.threads import worker_threads
 from tacan.errors import UserError
 from tacan.scenario import load_scenario
 
@@ -119,7 +120,7 @@ def evaluate(
                 plan,
                 name,
                 perturbation=perturbation,
-                threads=threads,
+                threads=worker_threads(threads),
                 progress=lambda slots: progress.advance(task, slots),
             )
             results += [Result.of(one) for one in found]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import time
@@ -17,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from tacan.cli.console import wide_console
+from tacan.cli.threads import worker_threads
 from tacan.scenario import Scenario, load_scenario
 
 if TYPE_CHECKING:  # heavy: loaded when the command runs, not whenever help is shown
@@ -63,7 +63,7 @@ def reproduce(
     plan = protocol.Protocol(protocol.paired_seeds(seeds), steps)
     files.check_folder(out, "--out")
     command = shlex.join(["tacan", *sys.argv[1:]])
-    workers = threads or len(os.sched_getaffinity(0))
+    workers = worker_threads(threads)
     stages = choose(_stages(chosen, plan, command, workers), stage or [], REPORT)
     console = wide_console()
     run_stages(stages, out / "records", command, fresh=fresh, console=console)

@@ -221,10 +221,11 @@ class WorldGenerator:
                 remaining,
             )
 
-        if self._threads == 1 or rows == 1:
+        threads = min(self._threads, rows)
+        if threads <= 1:
             generate(0, rows)
         else:
-            bounds = np.linspace(0, rows, self._threads + 1).astype(int)
-            with ThreadPoolExecutor(self._threads) as pool:
+            bounds = np.linspace(0, rows, threads + 1).astype(int)
+            with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(generate, bounds[:-1].tolist(), bounds[1:].tolist()))
         return world

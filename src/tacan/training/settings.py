@@ -68,7 +68,7 @@ class TrainingSettings(BaseModel):
     """run equal contexts of a slot once (exact); off is the plain way, for comparison"""
     compile: bool = False
     """torch.compile the network: needs a C++ compiler and half a minute to start"""
-    threads: int = Field(1, ge=1)
+    threads: int = Field(1, ge=1, le=1_024)
 
 
 PRESETS: dict[str, dict[str, Any]] = {
