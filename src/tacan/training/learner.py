@@ -25,7 +25,21 @@ EXPLODED = 1e6
 
 
 class TrainingDivergedError(UserError):
-    """A loss that is not a number, or far beyond any sensible size."""
+    """A loss, gradient, weight or judgement that is no number or far beyond any sensible size."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"training diverged: {what}; the last good checkpoint is kept, "
+            "try a lower learning_rate or gradient_clip"
+        )
+
+
+def require_bounded(what: str, *arrays: npt.NDArray[np.float32]) -> None:
+    """Refuse what is not a number, or far beyond any sensible size."""
+    for array in arrays:
+        largest = float(np.abs(array).max())
+        if not largest <= EXPLODED:  # NaN fails this test as well
+            raise TrainingDivergedError(f"{what} became {largest:g}")
 
 
 def uses_bfloat16(precision: Precision, method: str, device: torch.device) -> bool:
@@ -36,7 +50,8 @@ def uses_bfloat16(precision: Precision, method: str, device: torch.device) -> bo
         return False  # the flat networks are too small to gain from it
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported())
-    capabilities = torch.cpu.get_capabilities()
+    # older versions of torch cannot be asked; without an answer fp32 is the safe choice
+    capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 
@@ -77,12 +92,25 @@ class Learner:
     def judge(
         self, observation: Observation
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Logits [B, U, K] and values [B, U], for playing."""
+        """Logits [B, U, K] and values [B, U], for playing; never of a network that diverged."""
         batch = self.batch(observation)
         with torch.inference_mode():
             judgement = self.forward(batch)
-        logits = judgement.logits.cpu().numpy()[batch.user_context]
-        return logits, judgement.value.cpu().numpy()[batch.user_context]
+        logits, values = judgement.logits.cpu().numpy(), judgement.value.cpu().numpy()
+        require_bounded("the network's answer", logits, values)
+        return logits[batch.user_context], values[batch.user_context]
+
+    def require_sound(self, rollout: Rollout) -> None:
+        """Refuse a network that learning from this rollout has ruined.
+
+        The loss is known before a step only, so what the last step did shows in the weights and
+        in how the network now judges the end of every episode.
+        """
+        for name, weights in self.network.state_dict().items():
+            if not bool(torch.isfinite(weights).all()):
+                raise TrainingDivergedError(f"a weight in {name} is no number")
+        slots, rows = rollout.rewards.shape[:2]
+        self.judge(rollout.observation(np.full(rows, slots - 1), np.arange(rows)))
 
     def _minibatches(
         self, rollout: Rollout, epochs: int, key: tuple[int, ...]
@@ -118,15 +146,14 @@ class Learner:
         )
 
     def _descend(self, loss: torch.Tensor) -> None:
-        value = float(loss.detach())
-        if not math.isfinite(value) or abs(value) > EXPLODED:
-            raise TrainingDivergedError(
-                f"training diverged: the loss became {value:g}; the last good checkpoint is kept, "
-                "try a lower learning_rate or gradient_clip"
-            )
+        require_bounded("the loss", loss.detach().cpu().numpy())
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.gradient_clip)
+        norm = torch.nn.utils.clip_grad_norm_(
+            self.network.parameters(), self.settings.gradient_clip
+        )
+        if not math.isfinite(norm):
+            raise TrainingDivergedError(f"the norm of the gradient became {float(norm):g}")
         self.optimizer.step()
 
     def _set_rate(self, rate: float) -> None:

@@ -84,7 +84,9 @@ def surrogate(
         spread = (probability * advantages.square()).sum(-1).mean().sqrt()
         gain = clipped_surrogate(log_policy, old, advantages / (spread + TINY), clip)
         return (probability * gain).sum(-1).mean()
-    advantages = (advantages - advantages.mean()) / (advantages.std() + TINY)
+    # the spread of one transition alone is zero, not undefined
+    spread = advantages.std(correction=min(1, advantages.numel() - 1))
+    advantages = (advantages - advantages.mean()) / (spread + TINY)
     index = batch.channels.unsqueeze(-1)
     chosen, old_chosen = log_policy.gather(-1, index), old.gather(-1, index)
     return clipped_surrogate(chosen.squeeze(-1), old_chosen.squeeze(-1), advantages, clip).mean()

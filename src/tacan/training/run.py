@@ -87,6 +87,7 @@ class Run:
                 total = self.iterations - self.cloning_iterations
                 progress = (self.iteration - self.cloning_iterations) / total
                 losses = self.learner.improve(rollout, (self.iteration,), progress, 1.0 / total)
+            self.learner.require_sound(rollout)
         self.iteration += 1
         row = {
             "slots": float(self.iteration * self.slots_per_rollout),

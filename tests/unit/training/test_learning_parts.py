@@ -5,28 +5,13 @@ import pytest
 import torch
 
 from tacan.networks.network import Judgement
-from tacan.observation import Observation
 from tacan.scenario import load_scenario
-from tacan.simulator.streams import Domain, EpisodeKeys
-from tacan.simulator.world import World, WorldGenerator
 from tacan.training.advantages import counterfactual_advantages, generalised_advantages
 from tacan.training.learner import Learner, learning_rate
 from tacan.training.losses import LossWeights, Minibatch, masked_log_softmax, ppo_loss
 from tacan.training.rollout import Rollout, play
 from tacan.training.settings import TrainingSettings, load_settings
-
-
-def tiny_world(episodes: int = 3) -> World:
-    """A few episodes of the tiny scenario: 20 slots, 4 channels, 2 users."""
-    keys = EpisodeKeys.of(Domain.TRAINING, 5, np.arange(episodes))
-    return WorldGenerator(load_scenario("tiny")).draw(keys)
-
-
-def flat_judge(observation: Observation) -> tuple[np.ndarray, np.ndarray]:
-    """Logits 0, 1, 2, 3 for the four channels, value 0."""
-    rows, users = observation.queue_class.shape
-    logits = np.broadcast_to(np.arange(4, dtype=np.float32), (rows, users, 4))
-    return logits, np.zeros((rows, users), dtype=np.float32)
+from training_fakes import flat_judge, tiny_world
 
 
 def test_generalised_advantages_by_hand() -> None:
