@@ -23,10 +23,12 @@ SMALL = {
 }
 
 
-def small_run(folder: Path, method: str = "mlp", **changes: object) -> Run:
+def small_run(
+    folder: Path, method: str = "mlp", scenario: str = "tiny", seed: int = 3, **changes: object
+) -> Run:
     """A run of two cloning and six PPO rollouts on the tiny scenario."""
     settings = load_settings(changes=SMALL | changes)
-    return start_run(method, load_scenario("tiny"), settings, 3, folder)
+    return start_run(method, load_scenario(scenario), settings, seed, folder)
 
 
 def weights(run: Run) -> dict[str, torch.Tensor]:

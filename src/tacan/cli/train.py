@@ -51,7 +51,33 @@ def _require_torch() -> None:
         ) from None
 
 
+KEPT_ON_RESUME = {
+    "method": "METHOD",
+    "scenario": "--scenario",
+    "seed": "--seed",
+    "preset": "--preset",
+    "steps": "--steps",
+    "advantages": "--advantages",
+    "out": "--out",
+}
+"""What a run is from its start on, as the command line names it."""
+
+
+def _require_nothing_kept(context: typer.Context) -> None:
+    given = []
+    for name, shown in KEPT_ON_RESUME.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            given.append(shown)
+    if given:
+        raise UserError(
+            f"--resume goes on with a run as it was begun: leave out {' and '.join(given)} "
+            "(what can be changed is --threads, and other settings by --settings)"
+        )
+
+
 def train(
+    context: typer.Context,
     method: Annotated[str, typer.Argument(help="tacan, mlp or mlp-matched.")] = "tacan",
     scenario: Annotated[str, typer.Option(help="A shipped name, or a TOML file.")] = "paper",
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights and training episodes.")] = 42,
@@ -69,16 +95,20 @@ def train(
     import torch
 
     from tacan.training.run import resume_run, start_run
-    from tacan.training.settings import load_settings
+    from tacan.training.settings import load_settings, settings_of
 
+    named: dict[str, Any] = {"steps": steps, "advantages": advantages, "threads": threads}
+    changes = {name: value for name, value in named.items() if value is not None}
     if resume is not None:
-        run = resume_run(resume)
+        _require_nothing_kept(context)
+        run = resume_run(resume, settings_of(settings) | changes)
     else:
-        named: dict[str, Any] = {"steps": steps, "advantages": advantages, "threads": threads}
-        changes = {name: value for name, value in named.items() if value is not None}
         chosen = load_settings(preset, settings, changes)
-        folder = out or Path("runs") / f"{method}-{seed}"
-        run = start_run(method, load_scenario(scenario), chosen, seed, folder)
+        world = load_scenario(scenario)
+        place = "" if world.name == "paper" else f"-{world.name}"
+        folder = out or Path("runs") / f"{method}{place}-{seed}"
+        run = start_run(method, world, chosen, seed, folder)
+    _tell_changes(run)
     torch.set_num_threads(run.settings.threads)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C
     try:
@@ -88,6 +118,16 @@ def train(
             f"interrupted after {run.iteration} of {run.iterations} rollouts; "
             f"go on with: tacan train --resume {run.folder}"
         ) from None
+
+
+def _tell_changes(run: Any) -> None:
+    for change in run.changes:
+        new = ", ".join(f"{key} {value}" for key, value in change.items() if key != "iteration")
+        typer.echo(
+            f"changed after rollout {change['iteration']}: {new}; "
+            "the weights may differ from those of a run left as it was",
+            err=True,
+        )
 
 
 def _follow(run: Any) -> None:

@@ -11,7 +11,7 @@ import hashlib
 import io
 import os
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ class Checkpoint:
     """one row an iteration"""
     seconds: dict[str, float]
     """wall-clock so far by part: rollout, learning, world"""
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    """what was changed when resuming: the iteration from which on, and the new values"""
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -24,6 +24,8 @@ from tacan.training.rollout import Rollout, play
 from tacan.training.settings import TrainingSettings, validate_settings
 
 CHECKPOINT = "checkpoint.tacan"
+COUNTED_IN = ("steps", "cloning_steps", "rollout_episodes")
+"""settings that say what iteration n is, so a run that has begun must keep them"""
 
 
 @dataclass
@@ -37,6 +39,7 @@ class Run:
     seconds: dict[str, float] = field(
         default_factory=lambda: {"world": 0.0, "rollout": 0.0, "learning": 0.0}
     )
+    changes: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._generator = WorldGenerator(self.learner.scenario)
@@ -99,10 +102,10 @@ class Run:
         self.save()
         return row
 
-    def save(self) -> None:
-        """Write the checkpoint of this moment."""
+    def checkpoint(self) -> Checkpoint:
+        """All that the run is at this moment."""
         learner = self.learner
-        checkpoint = Checkpoint(
+        return Checkpoint(
             method=learner.method,
             seed=learner.seed,
             scenario=learner.scenario.model_dump(mode="json"),
@@ -112,26 +115,62 @@ class Run:
             optimizer=learner.optimizer.state_dict(),
             curve=self.curve,
             seconds=self.seconds,
+            changes=self.changes,
         )
-        save_checkpoint(self.folder / CHECKPOINT, checkpoint)
+
+    def save(self) -> None:
+        """Write the checkpoint of this moment."""
+        save_checkpoint(self.folder / CHECKPOINT, self.checkpoint())
 
 
 def start_run(
     method: str, scenario: Scenario, settings: TrainingSettings, seed: int, folder: Path
 ) -> Run:
     """A new run; a folder that already holds one is refused, so that nothing is overwritten."""
-    if (folder / CHECKPOINT).exists():
-        raise UserError(f"{folder}: already holds a run; resume it with --resume {folder}")
     run = Run(Learner(method, scenario, settings, seed), folder)
+    if (folder / CHECKPOINT).exists():
+        other = _differences(load_checkpoint(folder / CHECKPOINT), run.checkpoint())
+        if other:
+            raise UserError(
+                f"{folder}: already holds another run ({other}); name another folder with --out"
+            )
+        raise UserError(f"{folder}: already holds this run; resume it with --resume {folder}")
     run.save()
     return run
 
 
+def _differences(there: Checkpoint, here: Checkpoint) -> str:
+    """What sets the run of a folder apart from the one asked for, in words; nothing if alike."""
+    runs = []
+    for one in (there, here):
+        identity = {"method": one.method, "seed": one.seed, "scenario": one.scenario["name"]}
+        runs.append(identity | one.settings)
+    found = [
+        f"{name} {runs[0][name]}, not {value}"
+        for name, value in runs[1].items()
+        if runs[0].get(name, value) != value
+    ]
+    if not found and there.scenario != here.scenario:
+        found = [f"another scenario of the name {here.scenario['name']}"]
+    return "; ".join(found)
+
+
 def resume_run(folder: Path, changes: dict[str, Any] | None = None) -> Run:
-    """The run of a folder as it was after its last complete rollout."""
+    """The run of a folder as it was after its last complete rollout.
+
+    ``changes`` are settings to go on with; they are recorded with the iteration they begin at.
+    """
     saved = load_checkpoint(folder / CHECKPOINT)
     scenario = validate_scenario(saved.scenario, f"checkpoint in {folder}")
     settings = validate_settings(saved.settings | (changes or {}))
+    now = settings.model_dump(mode="json")
+    changed = {name: now[name] for name in changes or {} if now[name] != saved.settings.get(name)}
+    fixed = [name for name in COUNTED_IN if name in changed]
+    if fixed:
+        raise UserError(
+            f"{folder}: {' and '.join(fixed)} cannot change in a run that has begun; "
+            "start another one with --out"
+        )
     learner = Learner(saved.method, scenario, settings, saved.seed)
     try:
         learner.network.load_state_dict(saved.network)
@@ -141,7 +180,10 @@ def resume_run(folder: Path, changes: dict[str, Any] | None = None) -> Run:
             f"checkpoint in {folder}: its weights do not fit method {saved.method!r}"
         ) from None
     learner.network.eval()
-    return Run(learner, folder, saved.iteration, saved.curve, saved.seconds)
+    begun = [{"iteration": saved.iteration, **changed}] if changed else []
+    return Run(
+        learner, folder, saved.iteration, saved.curve, saved.seconds, [*saved.changes, *begun]
+    )
 
 
 def finish(run: Run, report: Callable[[dict[str, float]], None]) -> None:

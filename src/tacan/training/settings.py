@@ -83,10 +83,12 @@ def load_settings(
     """A preset, changed by a TOML file, changed by what the command line says."""
     if preset not in PRESETS:
         raise UserError(f"preset {preset!r}: must be one of {', '.join(PRESETS)}")
-    content = dict(PRESETS[preset])
-    if file is not None:
-        content |= read_toml(file, "training settings")
-    return validate_settings(content | (changes or {}))
+    return validate_settings(PRESETS[preset] | settings_of(file) | (changes or {}))
+
+
+def settings_of(file: Path | None) -> dict[str, Any]:
+    """What a TOML file says, not yet validated; nothing without one."""
+    return {} if file is None else read_toml(file, "training settings")
 
 
 def validate_settings(content: dict[str, Any]) -> TrainingSettings:

@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from tacan.errors import UserError
+from tacan.policies.frozen import load_policy
 from tacan.training.checkpoint import load_checkpoint, replace_file, save_checkpoint
+from tacan.training.export import export_policy
 from tacan.training.run import CHECKPOINT, resume_run
 from tacan.training.settings import load_settings
 from training_fakes import small_run, weights
@@ -75,11 +77,48 @@ def test_a_full_disk_keeps_the_last_checkpoint(
     assert resume_run(tmp_path).iteration == 0
 
 
-def test_a_second_run_does_not_overwrite_the_first(tmp_path: Path) -> None:
-    """Starting where a run lies is refused, and says how to go on with it."""
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({}, "already holds this run; resume it with --resume"),
+        ({"steps": 480}, r"another run \(steps 240, not 480\); name another folder with --out"),
+        ({"seed": 4}, r"another run \(seed 3, not 4\)"),
+        ({"method": "tacan"}, r"another run \(method mlp, not tacan\)"),
+        ({"scenario": "paper"}, r"another run \(scenario tiny, not paper\)"),
+    ],
+)
+def test_a_second_run_does_not_overwrite_the_first(
+    tmp_path: Path, asked: dict[str, object], complaint: str
+) -> None:
+    """Starting where a run lies is refused; only if it is the same one, resuming is advised."""
     small_run(tmp_path)
-    with pytest.raises(UserError, match="already holds a run; resume it"):
-        small_run(tmp_path)
+    before = (tmp_path / CHECKPOINT).read_bytes()
+    with pytest.raises(UserError, match=complaint):
+        small_run(tmp_path, **asked)
+    assert (tmp_path / CHECKPOINT).read_bytes() == before
+
+
+def test_settings_changed_when_resuming_are_recorded(tmp_path: Path) -> None:
+    """A lower rate holds from that rollout on and stands in the checkpoint and the policy file."""
+    small_run(tmp_path).advance()
+    changes = {"learning_rate": 1e-4, "gradient_clip": 0.5}  # the clip as it was
+    run = resume_run(tmp_path, changes)
+    run.advance()
+    again = resume_run(tmp_path)
+    assert again.settings.learning_rate == 1e-4
+    assert again.changes == [{"iteration": 1, "learning_rate": 1e-4}]
+    export_policy(load_checkpoint(tmp_path / CHECKPOINT), tmp_path / "mlp.onnx")
+    assert load_policy(tmp_path / "mlp.onnx", run.learner.scenario).metadata["changes"] == (
+        again.changes
+    )
+
+
+@pytest.mark.parametrize("name", ["steps", "cloning_steps", "rollout_episodes"])
+def test_what_a_run_is_counted_in_stays(tmp_path: Path, name: str) -> None:
+    """Another length or cut would play episodes twice or leave some out: refused by name."""
+    small_run(tmp_path)
+    with pytest.raises(UserError, match=f"{name} cannot change in a run that has begun"):
+        resume_run(tmp_path, {name: 7})
 
 
 def test_a_checkpoint_of_other_weights_is_refused(tmp_path: Path) -> None:
