@@ -1,14 +1,11 @@
-"""Advantages, sampling and losses, against cases worked out by hand."""
+"""Advantages and sampling, against cases worked out by hand."""
 
 import numpy as np
 import pytest
-import torch
 
-from tacan.networks.network import Judgement
 from tacan.scenario import load_scenario
 from tacan.training.advantages import counterfactual_advantages, generalised_advantages
 from tacan.training.learner import Learner, learning_rate
-from tacan.training.losses import LossWeights, Minibatch, masked_log_softmax, ppo_loss
 from tacan.training.rollout import Rollout, play
 from tacan.training.settings import TrainingSettings, load_settings
 from training_fakes import flat_judge, tiny_world
@@ -71,55 +68,6 @@ def test_a_rollout_remembers_what_was_known() -> None:
     seen = rollout.observation(np.array([6]), np.array([2]))
     np.testing.assert_array_equal(seen.occupancy[0], world.occupancy[2, 6:10])
     np.testing.assert_array_equal(rollout.next_occupancy[6, 2], world.occupancy[2, 10])
-
-
-def minibatch(advantages: torch.Tensor) -> Minibatch:
-    """One slot, two users, three channels; user 1 cannot choose channel 0."""
-    return Minibatch(
-        user_context=torch.tensor([[0, 1]]),
-        channels=torch.tensor([[0, 2]]),
-        taken=torch.tensor([[[False, False, False], [True, False, False]]]),
-        next_occupancy=torch.tensor([[0.0, 1.0, 0.0]]),
-        old_logits=torch.zeros(1, 2, 3),
-        returns=torch.tensor([[1.0, 3.0]]),
-        advantages=advantages,
-    )
-
-
-def test_ppo_loss_by_hand() -> None:
-    """Unchanged logits: zero surrogate by normalisation, entropies log 3 and log 2, value 2.5."""
-    judgement = Judgement(torch.zeros(2, 3), torch.tensor([0.0, 1.0]), torch.zeros(2, 3))
-    weights = LossWeights(clip=0.2, value=0.5, entropy=0.1, forecast=0.1)
-    total, parts = ppo_loss(judgement, minibatch(torch.tensor([[1.0, -1.0]])), weights)
-    entropy = (np.log(3) + np.log(2)) / 2
-    assert parts["surrogate"].item() == pytest.approx(0.0, abs=1e-6)
-    assert parts["value"].item() == pytest.approx((1 + 4) / 2)
-    assert parts["entropy"].item() == pytest.approx(entropy)
-    assert parts["forecast"].item() == pytest.approx(np.log(2))
-    expected = 0.5 * 2.5 - 0.1 * entropy + 0.1 * np.log(2)
-    assert total.item() == pytest.approx(expected, abs=1e-6)
-
-
-def test_all_channel_surrogate_pulls_towards_the_better_channels() -> None:
-    """The gradient raises the logit of the channel with the highest advantage most."""
-    logits = torch.zeros(2, 3, requires_grad=True)
-    judgement = Judgement(logits, torch.zeros(2), None)
-    advantages = torch.tensor([[[1.0, -1.0, 0.0], [0.0, -1.0, 1.0]]])
-    weights = LossWeights(clip=0.2, value=0.0, entropy=0.0, forecast=0.0)
-    total, _ = ppo_loss(judgement, minibatch(advantages), weights)
-    total.backward()
-    assert logits.grad is not None
-    assert logits.grad[0].argmin() == 0
-    assert logits.grad[0].argmax() == 1
-    assert logits.grad[1].argmin() == 2
-    assert logits.grad[1, 0] == 0.0  # user 1 could not choose it
-
-
-def test_taken_channels_have_no_probability() -> None:
-    """The masked softmax spreads all probability over the channels that are left."""
-    taken = torch.tensor([True, False, False])
-    policy = masked_log_softmax(torch.tensor([9.0, 0.0, 0.0]), taken).exp()
-    torch.testing.assert_close(policy, torch.tensor([0.0, 0.5, 0.5]))
 
 
 def test_learning_rate_warms_up_and_anneals() -> None:
