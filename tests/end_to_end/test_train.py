@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -63,32 +66,46 @@ def test_a_run_is_trained_frozen_and_evaluated(trained: Path) -> None:
     assert "mlp" in done.stdout
 
 
-@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_leaves_a_run_that_can_be_resumed(tmp_path: Path, kind: signal.Signals) -> None:
-    """SIGTERM and Ctrl-C end it in one sentence; resuming goes on from its last checkpoint."""
-    (tmp_path / "settings.toml").write_text(LONG)
-    going = subprocess.Popen(
-        command("train", "mlp", *TINY, "--settings", "settings.toml", "--out", "run"),
-        cwd=tmp_path,
+@contextmanager
+def background(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A training command that has written two more checkpoints and goes on."""
+    place = folder / arguments[-1] / CHECKPOINT
+    begun = load_checkpoint(place).iteration if place.exists() else 0
+    with subprocess.Popen(
+        command(*arguments),
+        cwd=folder,
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
-    )
-    checkpoint = tmp_path / "run" / CHECKPOINT
-    deadline = time.monotonic() + 120
-    while not checkpoint.exists() or load_checkpoint(checkpoint).iteration < 2:
-        assert going.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    going.send_signal(kind)
-    _, said = going.communicate(timeout=60)
+    ) as going:
+        try:
+            deadline = time.monotonic() + 120
+            while not place.exists() or load_checkpoint(place).iteration < begun + 2:
+                assert going.poll() is None, going.communicate()[1]
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            yield going
+        finally:
+            going.kill()
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_a_run_that_can_be_resumed(tmp_path: Path, kind: signal.Signals) -> None:
+    """SIGTERM and Ctrl-C end it in one sentence; resuming goes on from its last checkpoint."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+    (tmp_path / "settings.toml").write_text(LONG)
+    fresh = ["train", "mlp", *TINY, "--settings", "settings.toml", "--out", "run"]
+    with background(tmp_path, *fresh) as going:
+        going.send_signal(kind)
+        _, said = going.communicate(timeout=60)
     assert going.returncode == 2, said
     assert "Traceback" not in said
     assert "go on with: tacan train --resume run" in said.splitlines()[-1]
-    assert load_checkpoint(checkpoint).iteration >= 2
     assert "finish it with" in refused(run(tmp_path, "export", "run", "--out", "mlp.onnx"))
     done = run(tmp_path, "export", "run", "--out", "mlp.onnx", "--unfinished")
     assert done.returncode == 0, done.stderr
+    with background(tmp_path, "train", "--resume", "run") as going:
+        assert going.poll() is None
 
 
 def test_resuming_goes_on_to_the_same_end(trained: Path, tmp_path: Path) -> None:
@@ -137,3 +154,110 @@ def test_the_default_folder_names_the_scenario(trained: Path) -> None:
     assert [path.name for path in (trained / "runs").iterdir()] == ["mlp-tiny-42"]
     again = run(trained, "train", "mlp", *TINY, "--preset", "quick")
     assert "runs/mlp-tiny-42: already holds another run (" in refused(again)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["dqn", "--out", "run"], "method 'dqn': must be one of tacan, mlp, mlp-matched"),
+        (["--out", "file"], "file: cannot be used as the folder of a run (File exists)"),
+        (["--out", "file/run"], "file/run: cannot be used as the folder of a run (Not a dir"),
+        (["--out", "/proc/none"], "/proc/none: cannot be used as the folder of a run ("),
+        (["--resume", "none"], "none: cannot be used as the folder of a run (No such file"),
+        (["--settings", "many.toml", "--out", "run"], "rollout_episodes = 1000000000"),
+        (["--threads", "100000", "--out", "run"], "threads = 100000"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(
+    tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
+    """One sentence says what is wrong, and no folder is left behind."""
+    (tmp_path / "file").touch()
+    (tmp_path / "many.toml").write_text("rollout_episodes = 1000000000\n")
+    assert complaint in refused(run(tmp_path, "train", *arguments))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_seed_that_no_generator_takes_is_refused(tmp_path: Path) -> None:
+    """2**64 is one too many."""
+    done = run(tmp_path, "train", "mlp", *TINY, "--seed", str(2**64))
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "--seed" in done.stderr
+
+
+def test_the_largest_seed_is_taken(tmp_path: Path) -> None:
+    """2**64 - 1 seeds weights, episodes and shuffles."""
+    (tmp_path / "settings.toml").write_text(SETTINGS)
+    last = ["--seed", str(2**64 - 1), "--out", "run"]
+    done = run(tmp_path, "train", "mlp", *TINY, "--settings", "settings.toml", *last)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_policy_file_that_cannot_be_written_is_refused(trained: Path) -> None:
+    """The sentence names the file."""
+    done = run(trained, "export", "runs/mlp-tiny-42", "--out", "/proc/none/a.onnx")
+    assert "/proc/none/a.onnx: cannot be written (" in refused(done)
+
+
+def test_progress_is_told_where_no_terminal_is(tmp_path: Path) -> None:
+    """Ten lines on the way to a file or a pipe, and a closing table with the slots of the run."""
+    (tmp_path / "settings.toml").write_text(SETTINGS.replace("240", "720"))
+    done = run(tmp_path, "train", "mlp", *TINY, "--settings", "settings.toml", "--out", "run")
+    told = [line for line in done.stderr.splitlines() if "rollouts" in line]
+    assert len(told) == 10
+    assert told[0].startswith("mlp seed 42: 2/20 rollouts  cloning  access ")
+    assert told[-1].startswith("mlp seed 42: 20/20 rollouts  ppo  access ")
+    assert "mlp seed 42, 800 slots" in done.stdout
+
+
+def test_the_command_does_not_run_what_lies_about(tmp_path: Path) -> None:
+    """Started anew with its memory settings, it imports nothing from the current folder."""
+    (tmp_path / "queue.py").write_text("raise SystemExit('ran the queue.py that lay there')\n")
+    (tmp_path / "settings.toml").write_text(SETTINGS)
+    script = Path(sys.executable).parent / "tacan"
+    arguments = ["train", "mlp", *TINY, "--settings", "settings.toml", "--out", "run"]
+    done = subprocess.run(
+        [script, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_two_commands_do_not_write_to_one_run(tmp_path: Path) -> None:
+    """While a run goes on, starting and resuming in its folder are refused; it goes on unharmed."""
+    (tmp_path / "settings.toml").write_text(LONG)
+    fresh = ["train", "mlp", *TINY, "--settings", "settings.toml", "--out", "run"]
+    with background(tmp_path, *fresh) as going:
+        for arguments in (["train", "--resume", "run"], fresh):
+            done = run(tmp_path, *arguments)
+            assert "run: another 'tacan train' is writing to this run" in refused(done)
+        assert going.poll() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
+def test_a_full_disk_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
+    """Whatever is written first when the disk is full, one sentence says so; nothing is lost."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", disk], check=False, capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("tmpfs cannot be mounted here")
+    try:
+        (tmp_path / "settings.toml").write_text(LONG)
+        fresh = ["train", "mlp", *TINY, "--settings", "settings.toml", "--out", "disk/run"]
+        with background(tmp_path, *fresh) as going:
+            with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+                while True:
+                    filler.write(bytes(4096))
+            _, said = going.communicate(timeout=120)
+        assert going.returncode == 2, said
+        assert "Traceback" not in said
+        assert "cannot be written (No space left on device)" in said.splitlines()[-1]
+        (disk / "filler").unlink()
+        assert load_checkpoint(disk / "run" / CHECKPOINT).iteration >= 2
+        with background(tmp_path, "train", "--resume", "disk/run") as going:
+            assert going.poll() is None
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)

@@ -20,6 +20,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from tacan.cli.console import wide_console
 from tacan.errors import UserError
 from tacan.scenario import load_scenario
 
@@ -31,19 +32,27 @@ MALLOC = (
 )
 ENVIRONMENT = {"GLIBC_TUNABLES": MALLOC, "OMP_WAIT_POLICY": "PASSIVE"}
 LAUNCHED = "TACAN_LAUNCHED"
+MOST_SEED = 2**64 - 1
+"""what torch and the random streams take"""
+PIPE_LINES = 10
+"""lines of progress where nobody's terminal shows a bar"""
 
 
 def _relaunch() -> None:
-    """Start this command anew with the memory settings, unless that has been done."""
+    """Start this command anew with the memory settings, unless that has been done.
+
+    It is started as it was, so that modules are looked for where they were looked for before.
+    """
     if os.environ.get(LAUNCHED) or "GLIBC_TUNABLES" in os.environ or sys.platform != "linux":
         return
     environment = {**ENVIRONMENT, **os.environ, LAUNCHED: "1"}
-    os.execve(sys.executable, [sys.executable, "-m", "tacan", *sys.argv[1:]], environment)  # noqa: S606
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)  # noqa: S606
 
 
 def _require_torch() -> None:
     try:
         import onnx  # noqa: F401
+        import tensorboard  # noqa: F401
         import torch  # noqa: F401
     except ImportError as error:
         raise UserError(
@@ -80,7 +89,9 @@ def train(
     context: typer.Context,
     method: Annotated[str, typer.Argument(help="tacan, mlp or mlp-matched.")] = "tacan",
     scenario: Annotated[str, typer.Option(help="A shipped name, or a TOML file.")] = "paper",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and training episodes.")] = 42,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST_SEED, help="Seed of weights and training episodes.")
+    ] = 42,
     preset: Annotated[str, typer.Option(help="paper: 500,000 steps; quick: minutes.")] = "paper",
     settings: Annotated[Path | None, typer.Option(help="TOML file of training settings.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="PPO environment steps.")] = None,
@@ -92,32 +103,27 @@ def train(
     """Train a policy: behaviour cloning, then PPO. Killed at any moment, it resumes exactly."""
     _require_torch()
     _relaunch()
-    import torch
-
+    from tacan.networks.catalogue import require_method
+    from tacan.training.claim import claimed
     from tacan.training.run import resume_run, start_run
     from tacan.training.settings import load_settings, settings_of
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C
     named: dict[str, Any] = {"steps": steps, "advantages": advantages, "threads": threads}
     changes = {name: value for name, value in named.items() if value is not None}
     if resume is not None:
         _require_nothing_kept(context)
-        run = resume_run(resume, settings_of(settings) | changes)
-    else:
-        chosen = load_settings(preset, settings, changes)
-        world = load_scenario(scenario)
-        place = "" if world.name == "paper" else f"-{world.name}"
-        folder = out or Path("runs") / f"{method}{place}-{seed}"
-        run = start_run(method, world, chosen, seed, folder)
-    _tell_changes(run)
-    torch.set_num_threads(run.settings.threads)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops like Ctrl-C
-    try:
-        _follow(run)
-    except KeyboardInterrupt:
-        raise UserError(
-            f"interrupted after {run.iteration} of {run.iterations} rollouts; "
-            f"go on with: tacan train --resume {run.folder}"
-        ) from None
+        changes = settings_of(settings) | changes
+        with claimed(resume, new=False):
+            _follow(resume_run(resume, changes))
+        return
+    require_method(method)
+    chosen = load_settings(preset, settings, changes)
+    world = load_scenario(scenario)
+    place = "" if world.name == "paper" else f"-{world.name}"
+    folder = out or Path("runs") / f"{method}{place}-{seed}"
+    with claimed(folder, new=True):
+        _follow(start_run(method, world, chosen, seed, folder))
 
 
 def _tell_changes(run: Any) -> None:
@@ -131,11 +137,28 @@ def _tell_changes(run: Any) -> None:
 
 
 def _follow(run: Any) -> None:
-    """Run to the end with a progress bar, TensorBoard events and a closing table."""
+    """Run to the end, and close with a table; interrupted, say how to go on."""
+    import torch
+
+    torch.set_num_threads(run.settings.threads)
+    _tell_changes(run)
+    try:
+        _train(run)
+    except KeyboardInterrupt:
+        raise UserError(
+            f"interrupted after {run.iteration} of {run.iterations} rollouts; "
+            f"go on with: tacan train --resume {run.folder}"
+        ) from None
+    _print_table(run)
+    typer.echo(f"freeze it with: tacan export {run.folder} --out {run.learner.method}.onnx")
+
+
+def _train(run: Any) -> None:
+    """Every rollout with a progress bar, or now and then a line, and TensorBoard events."""
     from tacan.training.run import finish
     from tacan.training.tensorboard import EventLog
 
-    console = Console(stderr=True)
+    console = wide_console(stderr=True)
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(),
@@ -144,27 +167,39 @@ def _follow(run: Any) -> None:
         TimeRemainingColumn(),
         TextColumn("{task.fields[figures]}"),
     )
-    name = f"{run.learner.method} seed {run.learner.seed}"
-    with EventLog(run.folder, run.iteration) as events, Progress(*columns, console=console) as bar:
-        task = bar.add_task(name, total=run.iterations, completed=run.iteration, figures="")
+    progress = Progress(*columns, console=console, disable=not console.is_terminal)
+    with EventLog(run.folder, run.iteration) as events, progress as bar:
+        task = bar.add_task(_name(run), total=run.iterations, completed=run.iteration, figures="")
 
         def report(row: dict[str, float]) -> None:
             events.write(run.iteration, row)
             stage = "cloning" if row["cloning_stage"] else "ppo"
             figures = f"{stage}  access {row['packet_access']:.2%}  reward {row['reward']:.3f}"
             bar.update(task, completed=run.iteration, figures=figures)
+            before, now = (
+                PIPE_LINES * n // run.iterations for n in (run.iteration - 1, run.iteration)
+            )
+            if not console.is_terminal and now > before:
+                console.print(f"{_name(run)}: {run.iteration}/{run.iterations} rollouts  {figures}")
 
         finish(run, report)
-    table = Table("figure", "first PPO rollout", "last 10 rollouts", title=name)
+
+
+def _name(run: Any) -> str:
+    return f"{run.learner.method} seed {run.learner.seed}"
+
+
+def _print_table(run: Any) -> None:
     ppo = [row for row in run.curve if not row["cloning_stage"]]
+    title = f"{_name(run)}, {ppo[-1]['slots']:,.0f} slots"
+    table = Table("figure", "first PPO rollout", "last 10 rollouts", title=title)
     for key in ppo[0]:
-        if key != "cloning_stage":
+        if key not in {"cloning_stage", "slots"}:
             last = sum(row[key] for row in ppo[-10:]) / len(ppo[-10:])
             table.add_row(key.replace("_", " "), f"{ppo[0][key]:,.4g}", f"{last:,.4g}")
     for part, seconds in run.seconds.items():
         table.add_row(f"seconds: {part}", "", f"{seconds:,.1f}")
     Console().print(table)
-    typer.echo(f"freeze it with: tacan export {run.folder} --out {run.learner.method}.onnx")
 
 
 def export(

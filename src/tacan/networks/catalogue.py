@@ -19,10 +19,15 @@ NETWORKS: dict[str, Callable[[Scenario], PolicyNetwork]] = {
 }
 
 
-def build_network(method: str, scenario: Scenario, seed: int) -> PolicyNetwork:
-    """A fresh network whose first weights depend on the seed alone."""
+def require_method(method: str) -> None:
+    """Refuse a name that no network has."""
     if method not in NETWORKS:
         raise UserError(f"method {method!r}: must be one of {', '.join(NETWORKS)}")
+
+
+def build_network(method: str, scenario: Scenario, seed: int) -> PolicyNetwork:
+    """A fresh network whose first weights depend on the seed alone."""
+    require_method(method)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return NETWORKS[method](scenario)

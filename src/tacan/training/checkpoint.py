@@ -11,6 +11,7 @@ import hashlib
 import io
 import os
 import pickle
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,19 +47,32 @@ class Checkpoint:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file whole: to a neighbour, synced, then renamed over the old one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     path = real_file(path, "cannot write")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+        _sync_folder(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         reason = error.strerror
         raise UserError(f"{path}: cannot be written ({reason}); what was there is kept") from None
+    finally:
+        with suppress(OSError):  # it was renamed, or never made
+            temporary.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename last through a power cut, where the file system can be asked to."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
@@ -82,6 +96,9 @@ def load_checkpoint(path: Path) -> Checkpoint:
     if hashlib.sha256(payload).hexdigest().encode() != digest:
         raise UserError(f"checkpoint {path}: damaged or cut short: its checksum does not match")
     try:
-        return Checkpoint(**torch.load(io.BytesIO(payload), weights_only=True))
-    except (TypeError, RuntimeError, pickle.UnpicklingError) as error:
-        raise UserError(f"checkpoint {path}: from another version of TACAN ({error})") from None
+        # a run of a GPU can be read where there is none
+        return Checkpoint(**torch.load(io.BytesIO(payload), map_location="cpu", weights_only=True))
+    except (TypeError, RuntimeError, pickle.UnpicklingError):
+        raise UserError(
+            f"checkpoint {path}: written by another version of TACAN, which this one cannot read"
+        ) from None

@@ -126,6 +126,8 @@ def export_policy(checkpoint: Checkpoint, path: Path) -> str:
     """Write a frozen policy file and return its content digest."""
     if path.suffix != ".onnx":
         raise UserError(f"{path}: a policy file's name must end in .onnx")
+    if not checkpoint.curve:
+        raise UserError(f"{path}: nothing to freeze, for the run has not finished a rollout yet")
     scenario = validate_scenario(checkpoint.scenario, "checkpoint")
     network = build_network(checkpoint.method, scenario, checkpoint.seed)
     network.load_state_dict(checkpoint.network)

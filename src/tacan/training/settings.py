@@ -13,6 +13,7 @@ from tacan.settings_files import error_sentence, read_toml
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Rate = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+MOST_STEPS = 10**12
 Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
@@ -39,14 +40,14 @@ class TrainingSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    cloning_steps: int = Field(20_000, ge=0)
-    steps: int = Field(500_000, ge=1)
-    rollout_episodes: int = Field(20, ge=1)
-    """whole episodes a rollout: 20 x 200 slots in the paper's scenario"""
+    cloning_steps: int = Field(20_000, ge=0, le=MOST_STEPS)
+    steps: int = Field(500_000, ge=1, le=MOST_STEPS)
+    rollout_episodes: int = Field(20, ge=1, le=10_000)
+    """whole episodes a rollout, all in memory: 20 x 200 slots in the paper's scenario"""
     minibatch_slots: int = Field(125, ge=1)
     """slots in a minibatch; all users' transitions of a slot stay together"""
-    cloning_epochs: int = Field(2, ge=1)
-    epochs: int = Field(1, ge=1)
+    cloning_epochs: int = Field(2, ge=1, le=1_000)
+    epochs: int = Field(1, ge=1, le=1_000)
 
     learning_rate: Rate = 3e-4
     final_learning_rate: Rate = 1e-5

@@ -1,6 +1,8 @@
 """Runs that cannot be lost: checkpoints, damage, resuming."""
 
 import errno
+import hashlib
+import io
 import os
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import torch
 
 from tacan.errors import UserError
 from tacan.policies.frozen import load_policy
-from tacan.training.checkpoint import load_checkpoint, replace_file, save_checkpoint
+from tacan.training.checkpoint import MAGIC, load_checkpoint, replace_file, save_checkpoint
 from tacan.training.export import export_policy
 from tacan.training.run import CHECKPOINT, resume_run
 from tacan.training.settings import load_settings
@@ -130,10 +132,59 @@ def test_a_checkpoint_of_other_weights_is_refused(tmp_path: Path) -> None:
         resume_run(tmp_path)
 
 
+def test_a_run_of_a_gpu_is_read_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights that were saved on a GPU come back on the processor, bit for bit."""
+    run = small_run(tmp_path)
+    with monkeypatch.context() as saving:
+        saving.setattr(torch.serialization, "location_tag", lambda _: "cuda:0")
+        run.advance()
+    again = resume_run(tmp_path)
+    assert again.iteration == 1
+    assert all(torch.equal(tensor, weights(run)[name]) for name, tensor in weights(again).items())
+
+
+def test_a_checkpoint_of_another_version_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    """Fields that this version does not know, and kinds of objects that it will not load."""
+    run = small_run(tmp_path)
+    for field, value in (("mood", 1), ("seconds", Path("a"))):
+        payload = io.BytesIO()
+        torch.save(vars(run.checkpoint()) | {field: value}, payload)
+        digest = hashlib.sha256(payload.getvalue()).hexdigest().encode()
+        (tmp_path / CHECKPOINT).write_bytes(MAGIC + digest + b"\n" + payload.getvalue())
+        with pytest.raises(UserError) as refusal:
+            resume_run(tmp_path)
+        assert str(refusal.value).endswith("another version of TACAN, which this one cannot read")
+
+
+def test_a_checkpoint_without_the_newer_fields_is_read(tmp_path: Path) -> None:
+    """What was written before changes were recorded has had none."""
+    run = small_run(tmp_path)
+    older = {name: value for name, value in vars(run.checkpoint()).items() if name != "changes"}
+    payload = io.BytesIO()
+    torch.save(older, payload)
+    digest = hashlib.sha256(payload.getvalue()).hexdigest().encode()
+    (tmp_path / CHECKPOINT).write_bytes(MAGIC + digest + b"\n" + payload.getvalue())
+    assert resume_run(tmp_path).changes == []
+
+
+@pytest.mark.parametrize("place", ["file/run", "/proc/none/run"])
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, place: str) -> None:
+    """A run below a file, or where nothing can be written, is refused in a sentence."""
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=f"{place}/checkpoint.tacan: cannot be written"):
+        small_run(tmp_path / place)
+
+
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
         ({"steps": 0}, "steps = 0"),
+        ({"steps": 10**13}, "steps = 10000000000000"),
+        ({"rollout_episodes": 10**9}, "rollout_episodes = 1000000000"),
+        ({"epochs": 10**9}, "epochs = 1000000000"),
+        ({"threads": 10**9}, "threads = 1000000000"),
         ({"discount": 1.5}, "discount = 1.5"),
         ({"epoch": 2}, "epoch is not a known key"),
         ({"advantages": "magic"}, "advantages = 'magic'"),

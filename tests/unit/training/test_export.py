@@ -18,6 +18,7 @@ from tacan.training.checkpoint import load_checkpoint
 from tacan.training.export import export_policy
 from tacan.training.run import CHECKPOINT, Run, start_run
 from tacan.training.settings import load_settings
+from training_fakes import small_run
 
 
 def frozen_run(folder: Path, method: str, scenario: str = "paper") -> tuple[Run, Path]:
@@ -142,3 +143,11 @@ def test_a_policy_name_must_end_in_onnx(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"must end in \.onnx"):
         export_policy(load_checkpoint(tmp_path / CHECKPOINT), tmp_path / "policy.bin")
     assert not (tmp_path / "policy.bin").exists()
+
+
+def test_a_run_without_a_rollout_is_not_frozen(tmp_path: Path) -> None:
+    """First weights are no policy: there is nothing to freeze before the first rollout."""
+    small_run(tmp_path)
+    with pytest.raises(UserError, match="the run has not finished a rollout yet"):
+        export_policy(load_checkpoint(tmp_path / CHECKPOINT), tmp_path / "mlp.onnx")
+    assert not (tmp_path / "mlp.onnx").exists()
