@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
 
 from tacan.scenario import load_scenario
+from tacan.simulator.streams import Domain, EpisodeKeys
+from tacan.simulator.world import WorldGenerator
 from tacan.training.advantages import counterfactual_advantages, generalised_advantages
-from tacan.training.learner import Learner, learning_rate
+from tacan.training.learner import Learner, learning_rate, uses_bfloat16
 from tacan.training.rollout import Rollout, play
-from tacan.training.settings import TrainingSettings, load_settings
+from tacan.training.settings import Precision, TrainingSettings, load_settings
 from training_fakes import flat_judge, tiny_world
 
 
@@ -90,6 +93,35 @@ def test_the_fast_path_learns_what_the_plain_path_learns() -> None:
         log = learner.improve(rollout, (0,), 0.5, 0.1)
         curves.append([log[name] for name in ("surrogate", "value", "entropy", "forecast")])
     np.testing.assert_allclose(curves[0], curves[1], atol=2e-5)
+
+
+def losses_of_updates(rollout: Rollout, **changes: object) -> np.ndarray:
+    """Surrogate, value, entropy and forecast of ten updates, at the full rate."""
+    settings = load_settings(changes={"minibatch_slots": 40} | changes)
+    learner = Learner("tacan", rollout.world.scenario, settings, 1)
+    rows = []
+    for number in range(2):
+        log = learner.improve(rollout, (number,), 0.03, 0.0)
+        rows.append([log[name] for name in ("surrogate", "value", "entropy", "forecast")])
+    return np.array(rows)
+
+
+def test_the_shipped_path_learns_what_the_plain_path_learns() -> None:
+    """bfloat16 and merged contexts against fp32 and every user by itself: within 0.5 %.
+
+    bfloat16 keeps eight bits of a number, so a product is off by up to 0.4 %; the losses of the
+    updates are off by less (0.2 % was seen), those of a wrong term by far more.
+    """
+    if not uses_bfloat16(Precision.AUTO, "tacan", torch.device("cpu")):
+        pytest.skip("this processor has no bfloat16: the path that ships is not tested here")
+    keys = EpisodeKeys.of(Domain.TRAINING, 1, 0)
+    world = WorldGenerator(load_scenario("paper")).draw(keys)
+    plain = {"precision": "fp32", "distinct_contexts": False}
+    player = Learner("tacan", world.scenario, load_settings(changes=plain), 1)
+    rollout = play(world, player.judge, explore=True)
+    shipped, expected = losses_of_updates(rollout), losses_of_updates(rollout, **plain)
+    np.testing.assert_allclose(shipped, expected, rtol=5e-3)
+    assert not np.array_equal(shipped, expected)  # it was bfloat16 indeed
 
 
 def test_rollout_shapes() -> None:
