@@ -43,6 +43,8 @@ class Checkpoint:
     """wall-clock so far by part: rollout, learning, world"""
     changes: list[dict[str, Any]] = field(default_factory=list)
     """what was changed when resuming: the iteration from which on, and the new values"""
+    code: str = ""
+    """fingerprint of the code that trained it; older files carry none"""
 
 
 def replace_file(path: Path, content: bytes) -> None:

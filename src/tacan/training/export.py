@@ -142,6 +142,7 @@ def export_policy(checkpoint: Checkpoint, path: Path) -> str:
         "scenario": checkpoint.scenario,
         "settings": checkpoint.settings,
         "changes": checkpoint.changes,
+        "code": checkpoint.code,
         "iterations": checkpoint.iteration,
         "seconds": {name: round(value, 1) for name, value in checkpoint.seconds.items()},
         "training_curve": _curve_summary(checkpoint.curve),

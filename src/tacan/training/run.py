@@ -19,6 +19,7 @@ from tacan.scenario import EMPTY, Scenario, validate_scenario
 from tacan.simulator.streams import Domain, EpisodeKeys
 from tacan.simulator.world import World, WorldGenerator
 from tacan.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from tacan.training.code import code_digest
 from tacan.training.learner import Learner
 from tacan.training.rollout import Rollout, play
 from tacan.training.settings import TrainingSettings, validate_settings
@@ -116,6 +117,7 @@ class Run:
             curve=self.curve,
             seconds=self.seconds,
             changes=self.changes,
+            code=code_digest(),
         )
 
     def save(self) -> None:
@@ -158,7 +160,8 @@ def _differences(there: Checkpoint, here: Checkpoint) -> str:
 def resume_run(folder: Path, changes: dict[str, Any] | None = None) -> Run:
     """The run of a folder as it was after its last complete rollout.
 
-    ``changes`` are settings to go on with; they are recorded with the iteration they begin at.
+    ``changes`` are settings to go on with. They are recorded with the iteration they begin at, and
+    so is code that is no longer the same.
     """
     saved = load_checkpoint(folder / CHECKPOINT)
     scenario = validate_scenario(saved.scenario, f"checkpoint in {folder}")
@@ -171,6 +174,8 @@ def resume_run(folder: Path, changes: dict[str, Any] | None = None) -> Run:
             f"{folder}: {' and '.join(fixed)} cannot change in a run that has begun; "
             "start another one with --out"
         )
+    if saved.code != code_digest():
+        changed["code"] = code_digest()
     learner = Learner(saved.method, scenario, settings, saved.seed)
     try:
         learner.network.load_state_dict(saved.network)

@@ -12,6 +12,7 @@ import torch
 from tacan.errors import UserError
 from tacan.policies.frozen import load_policy
 from tacan.training.checkpoint import MAGIC, load_checkpoint, replace_file, save_checkpoint
+from tacan.training.code import code_digest
 from tacan.training.export import export_policy
 from tacan.training.run import CHECKPOINT, resume_run
 from tacan.training.settings import load_settings
@@ -110,9 +111,8 @@ def test_settings_changed_when_resuming_are_recorded(tmp_path: Path) -> None:
     assert again.settings.learning_rate == 1e-4
     assert again.changes == [{"iteration": 1, "learning_rate": 1e-4}]
     export_policy(load_checkpoint(tmp_path / CHECKPOINT), tmp_path / "mlp.onnx")
-    assert load_policy(tmp_path / "mlp.onnx", run.learner.scenario).metadata["changes"] == (
-        again.changes
-    )
+    metadata = load_policy(tmp_path / "mlp.onnx", run.learner.scenario).metadata
+    assert (metadata["changes"], metadata["code"]) == (again.changes, code_digest())
 
 
 @pytest.mark.parametrize("name", ["steps", "cloning_steps", "rollout_episodes"])
@@ -159,14 +159,15 @@ def test_a_checkpoint_of_another_version_is_refused_in_one_sentence(tmp_path: Pa
 
 
 def test_a_checkpoint_without_the_newer_fields_is_read(tmp_path: Path) -> None:
-    """What was written before changes were recorded has had none."""
+    """What was written before code was fingerprinted goes on with other code, and says so."""
     run = small_run(tmp_path)
-    older = {name: value for name, value in vars(run.checkpoint()).items() if name != "changes"}
+    older = dict(vars(run.checkpoint()))
+    del older["changes"], older["code"]
     payload = io.BytesIO()
     torch.save(older, payload)
     digest = hashlib.sha256(payload.getvalue()).hexdigest().encode()
     (tmp_path / CHECKPOINT).write_bytes(MAGIC + digest + b"\n" + payload.getvalue())
-    assert resume_run(tmp_path).changes == []
+    assert resume_run(tmp_path).changes == [{"iteration": 0, "code": code_digest()}]
 
 
 @pytest.mark.parametrize("place", ["file/run", "/proc/none/run"])
