@@ -29,6 +29,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "counterfactual-2x250": {"epochs": 2, "minibatch_slots": 250, "cloning_epochs": 4},
     "counterfactual-1x125": {"cloning_epochs": 4},
     "gae-1x125": {"advantages": "gae", "cloning_epochs": 4},
+    "as-shipped": {},
 }
 
 
