@@ -24,10 +24,13 @@ from tacan.training.run import Run, start_run
 from tacan.training.settings import load_settings
 
 SEED, JUDGING_SEED, EPISODES = 9001, 777, 150
+COUNTERFACTUAL = {"advantages": "counterfactual"}
 CHOICES: dict[str, dict[str, Any]] = {
     "gae-2x250": {"advantages": "gae", "epochs": 2, "minibatch_slots": 250, "cloning_epochs": 4},
-    "counterfactual-2x250": {"epochs": 2, "minibatch_slots": 250, "cloning_epochs": 4},
-    "counterfactual-1x125": {"cloning_epochs": 4},
+    "counterfactual-2x250": COUNTERFACTUAL
+    | {"epochs": 2, "minibatch_slots": 250, "cloning_epochs": 4},
+    "counterfactual-1x125": COUNTERFACTUAL | {"cloning_epochs": 4},
+    "counterfactual-1x125-2": COUNTERFACTUAL,
     "gae-1x125": {"advantages": "gae", "cloning_epochs": 4},
     "as-shipped": {},
 }

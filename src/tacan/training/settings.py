@@ -62,7 +62,7 @@ class TrainingSettings(BaseModel):
     discount: Share = 0.9
     trace: Share = 0.9
     """lambda of generalised advantage estimation"""
-    advantages: Advantages = Field(Advantages.COUNTERFACTUAL, strict=False)
+    advantages: Advantages = Field(Advantages.GAE, strict=False)
 
     precision: Precision = Field(Precision.AUTO, strict=False)
     distinct_contexts: bool = True
@@ -74,7 +74,7 @@ class TrainingSettings(BaseModel):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
-    "quick": {"steps": 48_000, "cloning_steps": 8_000},
+    "quick": {"steps": 48_000, "cloning_steps": 8_000, "advantages": "counterfactual"},
 }
 
 

@@ -110,7 +110,8 @@ def test_the_shipped_path_learns_what_the_plain_path_learns() -> None:
     """bfloat16 and merged contexts against fp32 and every user by itself: within 0.5 %.
 
     bfloat16 keeps eight bits of a number, so a product is off by up to 0.4 %; the losses of the
-    updates are off by less (0.2 % was seen), those of a wrong term by far more.
+    updates are off by less (0.2 % was seen), those of a wrong term by far more. The surrogate of
+    normalised advantages is about zero, a sum of both signs: it is off by less than 1e-4.
     """
     if not uses_bfloat16(Precision.AUTO, "tacan", torch.device("cpu")):
         pytest.skip("this processor has no bfloat16: the path that ships is not tested here")
@@ -120,7 +121,7 @@ def test_the_shipped_path_learns_what_the_plain_path_learns() -> None:
     player = Learner("tacan", world.scenario, load_settings(changes=plain), 1)
     rollout = play(world, player.judge, explore=True)
     shipped, expected = losses_of_updates(rollout), losses_of_updates(rollout, **plain)
-    np.testing.assert_allclose(shipped, expected, rtol=5e-3)
+    np.testing.assert_allclose(shipped, expected, rtol=5e-3, atol=1e-4)
     assert not np.array_equal(shipped, expected)  # it was bfloat16 indeed
 
 
