@@ -3,9 +3,8 @@
 Plain is the paper's training as one would first write it: stock eager fp32, every user's context
 run by itself, the allocator as it comes. Fast is what `tacan train` does: equal contexts of a slot
 run once, bfloat16 where the processor has it, and the allocator told to keep its memory. Each
-measurement is a process of its own; both learn from the same rollout, with the command's own
-settings (one thread, too) but for its length: 4 episodes instead of 20, so that a round of the
-plain path ends in reasonable time (so it plays in smaller batches; the updates are the same).
+measurement is a process of its own; both play and learn from one rollout of the command's own
+settings (one thread, too).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import sys
 import time
 
 ROUNDS = 3
-EPISODES = 4
+EPISODES = 20
 PAPER_SLOTS = 500_000
 
 
