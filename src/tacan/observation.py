@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacan.kernels import njit
-from tacan.scenario import CLASSES, Scenario
+from tacan.scenario import CLASSES, EMPTY, Scenario
 
 CLASS_COUNT = len(CLASSES)
+UNKNOWN_ENTROPY = 1.0
+"""Padding before the first report: nobody on air, and a classifier that knows nothing."""
 
 
 @dataclass(slots=True)
@@ -31,6 +33,18 @@ class Observation:
     """[B, U]: slots that packet has waited, 0 for an empty queue"""
     slot: int
     """slots seen since the start; of the H slots of history, older ones are padding"""
+
+
+def blank_observation(scenario: Scenario, rows: int = 1) -> Observation:
+    """What is known by whoever has seen nothing."""
+    cells = (rows, scenario.history, scenario.channels)
+    return Observation(
+        occupancy=np.zeros(cells, dtype=np.uint8),
+        entropy=np.full(cells, UNKNOWN_ENTROPY, dtype=np.float32),
+        queue_class=np.full((rows, scenario.users), EMPTY, dtype=np.int8),
+        queue_delay=np.zeros((rows, scenario.users), dtype=np.int32),
+        slot=0,
+    )
 
 
 def user_vector_size(scenario: Scenario) -> int:

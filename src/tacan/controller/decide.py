@@ -14,11 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacan.controller.history import blank_observation
 from tacan.controller.messages import Source
 from tacan.controller.worker import PolicyFactory, PolicyWorker
 from tacan.errors import UserError
-from tacan.observation import Observation
+from tacan.observation import Observation, blank_observation
 from tacan.policies.policy import Policy, Scores
 from tacan.scenario import Scenario
 from tacan.simulator.streams import EpisodeKeys

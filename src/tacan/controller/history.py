@@ -5,23 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tacan.controller.messages import FIRST_DECISION, Report
-from tacan.observation import Observation
-from tacan.scenario import EMPTY, Scenario
-
-UNKNOWN_ENTROPY = 1.0
-"""Padding before the first report: nobody on air, and a classifier that knows nothing."""
-
-
-def blank_observation(scenario: Scenario) -> Observation:
-    """What a controller knows that has seen nothing."""
-    cells = (1, scenario.history, scenario.channels)
-    return Observation(
-        occupancy=np.zeros(cells, dtype=np.uint8),
-        entropy=np.full(cells, UNKNOWN_ENTROPY, dtype=np.float32),
-        queue_class=np.full((1, scenario.users), EMPTY, dtype=np.int8),
-        queue_delay=np.zeros((1, scenario.users), dtype=np.int32),
-        slot=0,
-    )
+from tacan.observation import UNKNOWN_ENTROPY, Observation
+from tacan.scenario import Scenario
 
 
 class History:

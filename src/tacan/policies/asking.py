@@ -6,16 +6,14 @@ policy by the reference that was named, what it did, and what would be right.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tacan.errors import UserError
+from tacan.errors import UserError, placed
 from tacan.observation import Observation
 from tacan.policies.policy import Policy
 from tacan.simulator.simulator import Privilege, Secrets
@@ -73,9 +71,6 @@ def blaming(reference: str, method: str) -> Iterator[None]:
     except UserError:
         raise  # it names the thing already
     except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        theirs = [frame for frame in frames if frame.filename != __file__]
-        where = f" ({Path(theirs[-1].filename).name}, line {theirs[-1].lineno})" if theirs else ""
         raise UserError(
-            f"policy {reference!r}: {method} failed with {type(error).__name__}: {error}{where}"
+            f"policy {reference!r}: {method} failed with {placed(error, __file__)}"
         ) from error

@@ -17,12 +17,11 @@ import difflib
 import importlib
 import inspect
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacan.errors import UserError, described
+from tacan.errors import UserError, placed
 from tacan.policies.bayes_filter import BayesFilterPolicy
 from tacan.policies.bayes_renewal import BayesRenewalPolicy
 from tacan.policies.heuristics import GeniePolicy, GreedyMemoryPolicy, GreedyPolicy, RandomPolicy
@@ -222,7 +221,9 @@ def _from_python(module_name: str, factory_name: str, scenario: Scenario, seed: 
             f"nor a module that can be imported: {error}"
         ) from error
     except (Exception, SystemExit) as error:  # sys.exit() in it would end us without a word
-        raise UserError(f"policy {reference!r}: importing it raised {_placed(error)}") from error
+        raise UserError(
+            f"policy {reference!r}: importing it raised {placed(error, __file__)}"
+        ) from error
     factory = getattr(module, factory_name, None)
     if not callable(factory):
         raise UserError(
@@ -240,18 +241,12 @@ def _from_python(module_name: str, factory_name: str, scenario: Scenario, seed: 
     except UserError:
         raise
     except (Exception, SystemExit) as error:
-        raise UserError(f"policy {reference!r}: building it raised {_placed(error)}") from error
+        raise UserError(
+            f"policy {reference!r}: building it raised {placed(error, __file__)}"
+        ) from error
     if isinstance(policy, type) or not isinstance(policy, Policy):
         raise UserError(
             f"policy {reference!r}: returned {policy!r}, which is not a policy: "
             "it needs name, privilege, start(keys) and score(observation, secrets)"
         )
     return policy
-
-
-def _placed(error: BaseException) -> str:
-    """What was raised, and where: its author has to find it without a traceback."""
-    if isinstance(error, SyntaxError):  # says where by itself, and was raised by the importer
-        return described(error)
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{described(error)} ({Path(last.filename).name}, line {last.lineno})"

@@ -19,13 +19,14 @@ import onnxruntime
 from tacan.errors import UserError
 from tacan.observation import (
     Observation,
+    blank_observation,
     controller_vector_size,
     controller_vectors,
     user_vector_size,
     user_vectors,
 )
 from tacan.policies.policy import Scores
-from tacan.scenario import EMPTY, Scenario
+from tacan.scenario import Scenario
 from tacan.simulator.simulator import Privilege, Secrets
 from tacan.simulator.streams import EpisodeKeys
 
@@ -71,7 +72,7 @@ class OwnNetwork:
         self._by_user = sizes[width]
         names = [output.name for output in self._session.get_outputs()]
         self._output = next((name for name in OUTPUT_NAMES if name in names), names[0])
-        self.score(self._idle_spectrum(scenario))
+        self.score(blank_observation(scenario, TRIAL_ROWS))
 
     def _inputs(self) -> str:
         return ", ".join(f"{one.name} {one.shape}" for one in self._session.get_inputs())
@@ -85,16 +86,6 @@ class OwnNetwork:
 
     def _refused(self, why: str) -> UserError:
         return UserError(f"policy {self._path}: {why}")
-
-    def _idle_spectrum(self, scenario: Scenario) -> Observation:
-        shape = (TRIAL_ROWS, scenario.history, scenario.channels)
-        return Observation(
-            occupancy=np.zeros(shape, dtype=np.uint8),
-            entropy=np.ones(shape, dtype=np.float32),
-            queue_class=np.full((TRIAL_ROWS, scenario.users), EMPTY, dtype=np.int8),
-            queue_delay=np.zeros((TRIAL_ROWS, scenario.users), dtype=np.int32),
-            slot=0,
-        )
 
     def start(self, keys: EpisodeKeys) -> None:
         """Nothing to forget: all that it knows is in the observation."""

@@ -6,7 +6,7 @@ import pytest
 from controller_fakes import TINY, prefers
 from tacan.controller import choice
 from tacan.controller.choice import Chooser
-from tacan.controller.history import blank_observation
+from tacan.observation import blank_observation
 from tacan.policies import assignment
 from tacan.policies.assignment import ServiceOrder
 

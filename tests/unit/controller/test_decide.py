@@ -9,10 +9,9 @@ import pytest
 
 from controller_fakes import TINY, ScriptedPolicy, make_decider, prefers
 from tacan.controller.decide import Decider, Limits, Verdict
-from tacan.controller.history import blank_observation
 from tacan.controller.messages import Source
 from tacan.errors import UserError
-from tacan.observation import Observation
+from tacan.observation import Observation, blank_observation
 from tacan.policies.policy import Scores
 
 
